@@ -32,6 +32,8 @@ const SCRIPT_WEIGHT: u64 = 3;
 pub(super) const MEMBERS_PER_COMMAND: u64 = 5;
 /// Number of sorted-set members that Redis looks up in the time of one simple command.
 const PROBES_PER_COMMAND: u64 = 3;
+/// Number of users whom Redis does not find in a sorted set in that time: there is no score to print.
+const MISSES_PER_COMMAND: u64 = 16;
 
 pub(super) enum Body {
     /// One command.
@@ -123,6 +125,11 @@ impl<T> Command<T> {
     /// Adds the budget cost of looking up `members` members in a sorted set.
     pub(super) fn probing(self, members: usize) -> Self {
         Self { weight: self.weight + members as u64 / PROBES_PER_COMMAND, ..self }
+    }
+
+    /// Adds the budget cost of looking up `members` members in a sorted set that contains few of them.
+    pub(super) fn missing(self, members: usize) -> Self {
+        Self { weight: self.weight + members as u64 / MISSES_PER_COMMAND, ..self }
     }
 }
 

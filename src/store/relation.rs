@@ -185,6 +185,17 @@ pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Comman
         .map(|scores| Ok(scores.into_iter().map(|score| score.map(|Score(at)| at)).collect()))
 }
 
+/// Counts those of `users` who are in one of a user's lists, which is expected to contain few of them.
+///
+/// # Panics
+/// If `users` is empty or has more than [`PROBE`] users.
+pub fn count_among(keys: &Keys, user: UserId, side: Side, users: &[UserId]) -> Command<u64> {
+    assert!((1..=PROBE).contains(&users.len()), "a probe has 1 to {PROBE} members");
+    let probe = command("ZMSCORE").key(&keys.list(user, side)).args(users.iter().map(|id| id.get()));
+    let probe = probe.reply::<Vec<Option<Score>>>().missing(users.len());
+    probe.map(|scores| Ok(scores.iter().flatten().count() as u64))
+}
+
 /// Reads the relation between the viewer and each of `others`, in the given order: only follows. The cost depends on
 /// the number of `others`, never on the number of followers or followed users.
 ///

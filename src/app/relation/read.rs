@@ -109,29 +109,40 @@ impl Read for FollowCount {
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
         let Self { owner, side, .. } = *self;
         let count = requests.push(relation::count(requests.keys(), owner, side));
-        let probe = |users: &[UserId]| requests.push(relation::times(requests.keys(), owner, side, users));
+        let probe =
+            |users: &[UserId]| requests.push(relation::count_among(requests.keys(), owner, side, users));
         let excluded = self.excluded.as_ref().map_or(&[][..], |excluded| &excluded.0);
         let excluded: Vec<_> = excluded.chunks(PROBE).map(probe).collect();
         Pending::hot(move |responses| {
             let count = responses.replies.take(count)?;
-            let excluded = responses.replies.take_all(excluded)?;
-            let listed = excluded.iter().flatten().flatten().count() as u64;
+            let listed = responses.replies.take_all(excluded)?;
             // The list may have changed between the commands.
-            Ok(count.saturating_sub(listed))
+            Ok(count.saturating_sub(listed.iter().sum()))
         })
     }
 }
 
-/// All users whom a user follows, newest follow first.
+/// All entries of one of a user's stored lists, newest first. For lists of limited length.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Following(UserId);
+pub(in crate::app) struct WholeList {
+    /// Id of the list's owner.
+    pub(in crate::app) owner: UserId,
+    /// Stored list to read.
+    pub(in crate::app) side: Side,
+}
 
-impl Read for Following {
+impl WholeList {
+    fn following(owner: UserId) -> Self {
+        Self { owner, side: Side::Following }
+    }
+}
+
+impl Read for WholeList {
     type Value = Arc<[Follow]>;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
-        let following = requests.push(relation::all(requests.keys(), self.0, Side::Following));
-        Pending::hot(move |responses| Ok(responses.replies.take(following)?.into()))
+        let list = requests.push(relation::all(requests.keys(), self.owner, self.side));
+        Pending::hot(move |responses| Ok(responses.replies.take(list)?.into()))
     }
 }
 
@@ -237,7 +248,7 @@ async fn mutuals(load: &impl Load, user: UserId) -> Result<Arc<[Follow]>, Error>
 /// Returns the same list, but reads the two sets one after the other, because they are at two masters of a cluster
 /// while the user's slot moves. Makes two round trips.
 async fn mutuals_apart(load: &impl Load, user: UserId) -> Result<Arc<[Follow]>, Error> {
-    let following = load.load(Following(user)).await?;
+    let following = load.load(WholeList::following(user)).await?;
     let followers = load.load(FollowersAmong { user, among: Shared(Arc::clone(&following)) }).await?;
     let followers: HashSet<UserId> = followers.iter().map(|follow| follow.user).collect();
     Ok(following.iter().filter(|follow| followers.contains(&follow.user)).copied().collect())
@@ -246,6 +257,6 @@ async fn mutuals_apart(load: &impl Load, user: UserId) -> Result<Arc<[Follow]>, 
 /// Returns the users who follow `user` and whom the viewer follows. Makes one round trip, plus one per loader to read
 /// all users whom the viewer follows.
 async fn known_followers(load: &impl Load, user: UserId, viewer: UserId) -> Result<Arc<[Follow]>, Error> {
-    let among = Shared(load.load(Following(viewer)).await?);
+    let among = Shared(load.load(WholeList::following(viewer)).await?);
     load.load(FollowersAmong { user, among }).await
 }

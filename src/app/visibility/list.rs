@@ -12,7 +12,7 @@ use futures::future::{try_join, try_join_all};
 
 use crate::app::error::Error;
 use crate::app::read::{Load, Many, Shared};
-use crate::app::relation::read::{EntryTimes, FollowCount, FollowPage, UserList};
+use crate::app::relation::read::{EntryTimes, FollowCount, FollowPage, UserList, WholeList};
 use crate::app::visibility::Visible;
 use crate::model::exclusion::Exclusions;
 use crate::model::id::UserId;
@@ -21,6 +21,9 @@ use crate::model::relation::{Follow, Side};
 
 /// Maximum number of entries read at once to replace those left out of a page.
 const MOST_ENTRIES: usize = 1_000;
+
+/// Maximum number of lookups of excluded users in lists for which the lengths of the lists are not read first.
+const MOST_PROBES: usize = 10_000;
 
 /// One of the lists of users that only the viewer sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,15 +104,54 @@ impl<L: Load> Visible<'_, L> {
         self.load.load(FollowCount { owner, side, excluded }).await
     }
 
-    /// Returns the lengths of several stored lists of one kind. Makes one round trip.
+    /// Returns the lengths of several stored lists of one kind. Makes one round trip, or two if many users would have
+    /// to be looked up in many lists.
     pub async fn user_counts(
         &self,
         side: Side,
         owners: impl Iterator<Item = UserId> + Send,
     ) -> Result<Arc<[u64]>, Error> {
-        let excluded = self.blocks().await?.map(|(_, excluded)| excluded);
-        let count = |owner| FollowCount { owner, side, excluded: excluded.clone() };
-        self.load.load(Many(owners.map(count).collect())).await
+        let blocks = self.blocks().await?;
+        let owners: Vec<UserId> = owners.collect();
+        let counts = |excluded: Option<&Shared<UserId>>| {
+            let count = |&owner: &UserId| FollowCount { owner, side, excluded: excluded.cloned() };
+            self.load.load(Many(owners.iter().map(count).collect()))
+        };
+        match blocks {
+            Some((exclusions, excluded)) if owners.len() * excluded.0.len() > MOST_PROBES => {
+                let lengths = counts(None).await?;
+                self.count_apart(side, &owners, &lengths, &exclusions, &excluded).await
+            }
+            blocks => counts(blocks.map(|(_, excluded)| excluded).as_ref()).await,
+        }
+    }
+
+    /// Returns the numbers of visible entries of stored lists of these lengths. Reads lists that are shorter than that
+    /// of the excluded users, and looks up the excluded users in the others. Makes one round trip.
+    async fn count_apart(
+        &self,
+        side: Side,
+        owners: &[UserId],
+        lengths: &[u64],
+        exclusions: &Exclusions,
+        excluded: &Shared<UserId>,
+    ) -> Result<Arc<[u64]>, Error> {
+        let is_short = |index: usize| lengths[index] <= excluded.0.len() as u64;
+        let (short, long): (Vec<usize>, Vec<usize>) = (0..owners.len()).partition(|&index| is_short(index));
+        let lists = short.iter().map(|&index| WholeList { owner: owners[index], side }).collect();
+        let count =
+            |&index: &usize| FollowCount { owner: owners[index], side, excluded: Some(excluded.clone()) };
+        let counts = long.iter().map(count).collect();
+        let (lists, counts) = self.load.load_both(Many(lists), Many(counts)).await?;
+        let is_visible = |entry: &&Follow| !exclusions.has_block_with(entry.user);
+        let mut all = vec![0; owners.len()];
+        for (index, list) in short.into_iter().zip(lists.iter()) {
+            all[index] = list.iter().filter(is_visible).count() as u64;
+        }
+        for (index, count) in long.into_iter().zip(counts.iter()) {
+            all[index] = *count;
+        }
+        Ok(all.into())
     }
 
     /// Returns all visible entries of a computed list, newest first.

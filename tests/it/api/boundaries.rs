@@ -232,6 +232,38 @@ async fn five_thousand_blocks_cost_no_command_once_they_are_cached() {
 }
 
 #[tokio::test]
+async fn many_counts_stay_within_the_budget_of_a_viewer_with_five_thousand_blockers() {
+    const QUERY: &str = "{ user(by: { username: \"u0\" }) { followers(first: 50) {
+        nodes { followers { totalCount } following { totalCount } } } } }";
+    let (world, viewer) = star(0).await;
+    // Each of the listed users has some followers, of whom some block the viewer.
+    let listed = world.redis.raw::<Vec<String>>(&["ZREVRANGE", "ff:{u2}:followers", "0", "49"]);
+    let mut expected = Vec::new();
+    for (index, user) in listed.iter().enumerate() {
+        let key = format!("ff:{{u{user}}}:followers");
+        // The first list is longer than that of those who block the viewer.
+        let (count, first) = if index == 0 { (6_000, 104_900) } else { (index as u64 % 7, 104_997) };
+        let before = world.redis.raw::<u64>(&["ZCARD", &key]);
+        let entries = (first..first + count).flat_map(|follower| ["5".to_owned(), follower.to_string()]);
+        let words: Vec<String> = ["ZADD".to_owned(), key].into_iter().chain(entries).collect();
+        if count > 0 {
+            world.redis.raw::<u64>(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        // Users from 100,000 to 104,999 block the viewer.
+        expected.push(before + count - (105_000 - first).min(count));
+    }
+    add_blockers(&world, 1, 5_000).await;
+    world.redis.raw::<i64>(&["HINCRBY", "ff:{u1}:sessions", "exclusions", "1"]);
+    let data = world.data(Some(&viewer.token), QUERY, Value::Null).await;
+    let nodes = data["user"]["followers"]["nodes"].as_array().unwrap();
+    let counts: Vec<u64> =
+        nodes.iter().map(|node| node["followers"]["totalCount"].as_u64().unwrap()).collect();
+    assert_eq!(counts, expected);
+    let (trips, commands) = cost(&world, &viewer, QUERY).await;
+    assert_eq!((trips, commands.get("zmscore")), (5, Some(&5)), "{commands:?}");
+}
+
+#[tokio::test]
 async fn a_page_whose_first_users_are_blocked_takes_two_round_trips_more() {
     let (world, viewer) = star(0).await;
     let (trips, _) = cost(&world, &viewer, PAGE_WITH_COUNT).await;
