@@ -80,6 +80,23 @@ impl Hot {
     }
 }
 
+/// Looks for posts in the archive, and ignores what it finds. A request for a post that the viewer may not see thus
+/// takes as long as one for a post that does not exist, and fails if the archive is unavailable. Makes no round trip.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ArchiveLookup(pub Shared<PostId>);
+
+impl Read for ArchiveLookup {
+    type Value = ();
+
+    fn request(&self, _requests: &mut Requests<'_>) -> Pending<()> {
+        let ids = self.0.clone();
+        Pending::cold(move |responses| {
+            responses.wanted.ids.extend(ids.0.iter().copied());
+            Ok(|found: &Found| found.posts.as_ref().map(drop).map_err(Error::clone))
+        })
+    }
+}
+
 /// A page of a user's posts that were created in a period, newest first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PostPage {

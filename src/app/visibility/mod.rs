@@ -26,14 +26,14 @@ use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::app::exclusion::BlockersAmong;
-use crate::app::post::read::PostRecords;
+use crate::app::post::read::{ArchiveLookup, PostRecords};
 use crate::app::read::{Load, Shared};
 use crate::app::relation::read::{EntryTimes, RelationTo, Relations};
 use crate::app::user::read::{UserByName, UserRecord, UserRecords};
 use crate::app::viewer::{SignedIn, Viewer};
 use crate::model::clock::Timestamp;
 use crate::model::exclusion::{Blockers, Exclusions};
-use crate::model::id::UserId;
+use crate::model::id::{PostId, UserId};
 use crate::model::post::{Post, Visibility};
 use crate::model::relation::{Relation, Side};
 use crate::model::user::{User, UserFields, Username};
@@ -320,13 +320,14 @@ impl<L: Load> Visible<'_, L> {
         if posts.is_empty() {
             return Ok(Vec::new());
         }
-        let posts = self.load.load(PostRecords(Shared(posts))).await?;
+        let asked = Shared(posts);
+        let found = self.load.load(PostRecords(asked.clone())).await?;
         let exclusions = self.exclusions().await?;
         let is_excluded = |post: &Post| {
             exclusions.as_ref().is_some_and(|exclusions| exclusions.has_block_with(post.author))
         };
         let posts: Vec<Option<&Arc<Post>>> =
-            posts.iter().map(|post| post.as_ref().filter(|post| !is_excluded(post))).collect();
+            found.iter().map(|post| post.as_ref().filter(|post| !is_excluded(post))).collect();
         let viewer = self.viewer.user();
         let is_own = || posts.iter().flatten().all(|post| viewer == Some(post.author));
         let author = match surface {
@@ -343,7 +344,26 @@ impl<L: Load> Visible<'_, L> {
                 authors.get(&post.author).filter(|author| may_see(surface, viewer, &post, author))?;
             Some(VisiblePost { post, author: author.clone() })
         };
-        Ok(posts.into_iter().map(visible).collect())
+        let visible: Vec<Option<VisiblePost>> = posts.into_iter().map(visible).collect();
+        if surface == Surface::Elsewhere {
+            self.look_up_hidden(&asked.0, &found, &visible).await?;
+        }
+        Ok(visible)
+    }
+
+    /// Looks for the hidden ones among these posts in the archive, like for posts that do not exist.
+    async fn look_up_hidden(
+        &self,
+        asked: &[Listed],
+        found: &[Option<Arc<Post>>],
+        visible: &[Option<VisiblePost>],
+    ) -> Result<(), Error> {
+        let is_hidden = |(found, visible): (&Option<Arc<Post>>, &Option<VisiblePost>)| {
+            found.is_some() && visible.is_none()
+        };
+        let hidden = asked.iter().zip(found.iter().zip(visible)).filter(|(_, post)| is_hidden(*post));
+        let hidden: Arc<[PostId]> = hidden.map(|(listed, _)| listed.id()).collect();
+        if hidden.is_empty() { Ok(()) } else { self.load.load(ArchiveLookup(Shared(hidden))).await }
     }
 
     /// Returns the authors of these posts whom the viewer may see. If there are no posts, loads the user `other`
