@@ -1,20 +1,21 @@
 //! Lists of users as a viewer sees them: without the users on the other side of a block, whether in a page or in a
 //! count.
 //!
-//! A viewer whom more users block than are cached also sees these in the counts of lists, though not in their pages,
-//! from which [`Visible::users`] leaves them out.
+//! For a viewer whom more users block than are cached, the counts of lists include these, though their pages do not.
 //!
 //! Not here: the data of the listed users (`app::visibility`).
 
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use futures::future::{try_join, try_join_all};
 
 use crate::app::error::Error;
+use crate::app::exclusion::BlockersAmong;
 use crate::app::read::{Load, Many, Shared};
 use crate::app::relation::read::{EntryTimes, FollowCount, FollowPage, UserList, WholeList};
 use crate::app::visibility::Visible;
-use crate::model::exclusion::Exclusions;
+use crate::model::exclusion::{Blockers, Exclusions};
 use crate::model::id::UserId;
 use crate::model::page::{Direction, Page, Position, Window};
 use crate::model::relation::{Follow, Side};
@@ -44,7 +45,8 @@ impl<L: Load> Visible<'_, L> {
         let Some(exclusions) = self.exclusions().await? else { return Ok(None) };
         // The same list for all reads, so that the loader recognizes a count that it has read.
         let blocks = Shared(Arc::clone(exclusions.blocks()));
-        Ok((!blocks.0.is_empty()).then_some((exclusions, blocks)))
+        let has_any = !blocks.0.is_empty() || *exclusions.blockers() == Blockers::TooMany;
+        Ok(has_any.then_some((exclusions, blocks)))
     }
 
     /// Returns a page of a list of users. Makes one round trip, plus one for known followers and for long lists of
@@ -159,7 +161,23 @@ impl<L: Load> Visible<'_, L> {
         let blocks = self.blocks().await?;
         let all = list.all(self.load, self.viewer.user()).await?;
         let Some((exclusions, _)) = blocks else { return Ok(all) };
-        Ok(all.iter().filter(|entry| !exclusions.has_block_with(entry.user)).copied().collect())
+        Ok(self.visible_among(&all, &exclusions).await?.into())
+    }
+
+    /// Returns those of these entries that the viewer may see. Makes no round trip; one for a viewer whom too many users
+    /// block to cache.
+    async fn visible_among(&self, entries: &[Follow], exclusions: &Exclusions) -> Result<Vec<Follow>, Error> {
+        let visible = entries.iter().filter(|entry| !exclusions.has_block_with(entry.user));
+        let visible: Vec<Follow> = visible.copied().collect();
+        if visible.is_empty() || *exclusions.blockers() != Blockers::TooMany {
+            return Ok(visible);
+        }
+        let users = Shared(visible.iter().map(|entry| entry.user).collect());
+        let blockers = BlockersAmong { viewer: self.viewer.signed_in()?.user, users };
+        // Boxed because the futures' types nest deeper than the compiler's limit.
+        let blockers = self.load.load(blockers).boxed().await?;
+        let visible = visible.into_iter().zip(blockers.iter()).filter(|(_, blocks_viewer)| !**blocks_viewer);
+        Ok(visible.map(|(entry, _)| entry).collect())
     }
 
     /// Returns a page of the visible entries of a stored list.
@@ -208,8 +226,9 @@ impl<L: Load> Visible<'_, L> {
         let times = self.load.load(EntryTimes { owner, side, users });
         let page = self.load.load(FollowPage { owner, side, window: behind });
         let (times, page) = try_join(times, page).await?;
-        let is_listed = times[0] == Some(from.at) && !exclusions.has_block_with(from.user);
-        if is_listed || page.entries.iter().any(|entry| !exclusions.has_block_with(entry.user)) {
+        let own = times[0].filter(|at| *at == from.at).map(|at| Follow { user: from.user, at });
+        let nearest: Vec<Follow> = page.entries.iter().copied().chain(own).collect();
+        if !self.visible_among(&nearest, exclusions).await?.is_empty() {
             return Ok(true);
         }
         match beyond(&behind, &page) {
@@ -231,7 +250,7 @@ impl<L: Load> Visible<'_, L> {
         let mut found = Vec::new();
         loop {
             let page = self.load.load(FollowPage { owner, side, window }).await?;
-            let visible = page.entries.iter().filter(|entry| !exclusions.has_block_with(entry.user)).copied();
+            let visible = self.visible_among(&page.entries, exclusions).await?;
             match window.direction {
                 Direction::Forward => found.extend(visible),
                 Direction::Backward => drop(found.splice(..0, visible)),
