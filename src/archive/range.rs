@@ -20,6 +20,9 @@ use crate::model::post::Post;
 /// Maximum number of ranges read by one statement: SQLite allows 500 in a union.
 const MOST_RANGES: usize = 400;
 
+/// The condition for posts that not only followers can see.
+const PUBLIC: &str = " AND visibility IS NULL";
+
 /// A page of an author's posts, read from one end of a range of ids.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
@@ -35,6 +38,8 @@ pub struct Range {
     pub limit: usize,
     /// Period in which the posts were created.
     pub period: Period,
+    /// True to leave out the posts that only followers can see.
+    pub only_public: bool,
 }
 
 /// A number of an author's posts to count.
@@ -181,6 +186,9 @@ where
             .push_bind(number(range.author.get()))
             .push(" AND deleted = 0");
         push_bounds(read, range);
+        if range.only_public {
+            read.push(PUBLIC);
+        }
         read.push(" ORDER BY id ").push(order);
         read.push(" LIMIT ").push_bind(number(range.limit as u64));
         if is_union {
@@ -254,7 +262,7 @@ where
     read.push_bind(number(range.upto));
     push_created(read, "created_at", range.period);
     if range.only_public {
-        read.push(" AND visibility IS NULL");
+        read.push(PUBLIC);
     }
     if !range.excluded.is_empty() {
         // As text, because a statement has a limited number of parameters.

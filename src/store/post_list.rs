@@ -287,6 +287,20 @@ pub fn has_limited(keys: &Keys, author: UserId) -> Command<bool> {
     several::<(bool, Option<String>)>(&[hot, cold]).map(|(hot, cold)| Ok(hot || number(cold) > 0))
 }
 
+/// Maximum number of posts that one command looks up.
+pub const PROBE: usize = 1_000;
+
+/// Returns for each of an author's posts true if it is hot and only followers can see it.
+///
+/// # Panics
+/// If `posts` is empty or has more than [`PROBE`] posts.
+pub fn are_limited(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<Vec<bool>> {
+    assert!((1..=PROBE).contains(&posts.len()), "a probe has 1 to {PROBE} members");
+    let probe = command("ZMSCORE").key(&keys.limited(author)).args(posts.iter().map(|post| post.get()));
+    let probe = probe.reply::<Vec<Option<f64>>>().probing(posts.len());
+    probe.map(|scores| Ok(scores.iter().map(Option::is_some).collect()))
+}
+
 /// The information in Redis about an author's first post in one direction: the newest or the oldest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nearest {

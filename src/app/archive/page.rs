@@ -72,7 +72,15 @@ fn range(
     let below = below.map_or(upto, |below| below.min(upto));
     // Use the greatest id, not the count, so that a wrong count hides no posts.
     let can_be = cold.greatest > 0 && below > above.saturating_add(1);
-    can_be.then_some(Range { author, direction, above, below, limit, period: Period::ALL })
+    can_be.then_some(Range {
+        author,
+        direction,
+        above,
+        below,
+        limit,
+        period: Period::ALL,
+        only_public: false,
+    })
 }
 
 /// A page of an author's posts, merged from Redis and the archive.
@@ -89,16 +97,18 @@ pub(in crate::app) struct Joint {
 
 impl Joint {
     /// Creates a page of the posts created in a period from its hot part, and adds to `ranges` the archive ranges that
-    /// complete the page.
+    /// complete the page. With `only_public`, the archive returns no posts that only followers can see; that there are
+    /// further posts may then be said of these.
     pub(in crate::app) fn new(
         author: UserId,
         window: Window<PostId>,
         period: Period,
+        only_public: bool,
         hot: PostPage,
         ranges: &mut Vec<Range>,
     ) -> Self {
         let mut ask = |range: Option<Range>| {
-            ranges.push(Range { period, ..range? });
+            ranges.push(Range { period, only_public, ..range? });
             Some(ranges.len() - 1)
         };
         // The archive may return deleted posts, which `join` filters out. Request one more post for each.
@@ -317,7 +327,7 @@ mod tests {
             let page = Page::of(&hot, &window);
             let gone = gone_beside(&numbers(&places, &[Place::Gone]), &window, &page);
             let page = PostPage { page, cold, gone };
-            let joint = Joint::new(UserId::new(7).unwrap(), window, Period::ALL, page, &mut ranges);
+            let joint = Joint::new(UserId::new(7).unwrap(), window, Period::ALL, false, page, &mut ranges);
             let find = |range: &Range| {
                 let inside = |id: &&PostId| range.above < id.get() && id.get() < range.below;
                 let mut found: Vec<&PostId> = archived.iter().filter(inside).collect();

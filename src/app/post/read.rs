@@ -12,7 +12,7 @@ use crate::model::page::{Page, Window};
 use crate::model::post::Post;
 use crate::store;
 use crate::store::post::{self, Record};
-use crate::store::post_list::{self, CountWithin, Counted};
+use crate::store::post_list::{self, CountWithin, Counted, PROBE};
 use crate::store::unreadable::readable;
 
 /// Contents of posts; `None` for posts that do not exist and for unreadable records. Posts already read with their list
@@ -106,13 +106,15 @@ pub struct PostPage {
     pub window: Window<PostId>,
     /// Period in which the posts were created.
     pub period: Period,
+    /// True to leave out archived posts that only followers can see; the page's flags and hot entries ignore this.
+    pub only_public: bool,
 }
 
 impl Read for PostPage {
     type Value = Arc<Page<Listed>>;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
-        let Self { author, window, period } = *self;
+        let Self { author, window, period, only_public } = *self;
         let page = requests.push(match period {
             Period::ALL => post_list::page(requests.keys(), author, &window).map(|page| Ok(Some(page))),
             period => post_list::page_within(requests.keys(), author, &window, period),
@@ -120,9 +122,30 @@ impl Read for PostPage {
         Pending::cold(move |responses| {
             let page = responses.replies.take(page)?;
             let page = page.ok_or_else(|| responses.lack_times(author))?;
-            let joint = Joint::new(author, window, period, page, &mut responses.wanted.ranges);
+            let ranges = &mut responses.wanted.ranges;
+            let joint = Joint::new(author, window, period, only_public, page, ranges);
             Ok(move |found: &Found| Ok(Arc::new(joint.join(&found.ranges)?)))
         })
+    }
+}
+
+/// For each of these hot posts of an author, true if only followers can see it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::app) struct LimitedAmong {
+    /// Id of the author.
+    pub(in crate::app) author: UserId,
+    /// Posts to look up.
+    pub(in crate::app) posts: Shared<PostId>,
+}
+
+impl Read for LimitedAmong {
+    type Value = Arc<[bool]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let probe =
+            |posts: &[PostId]| requests.push(post_list::are_limited(requests.keys(), self.author, posts));
+        let limited: Vec<_> = self.posts.0.chunks(PROBE).map(probe).collect();
+        Pending::hot(move |responses| Ok(responses.replies.take_all(limited)?.concat().into()))
     }
 }
 

@@ -2,13 +2,14 @@
 //!
 //! Not here: the rule who may see a post (`app::visibility`).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::future::{try_join, try_join_all};
 
 use crate::app::archive::Listed;
 use crate::app::error::Error;
-use crate::app::post::read::{HasLimited, PostCount, PostPage, PostRecords};
+use crate::app::post::read::{HasLimited, LimitedAmong, PostCount, PostPage, PostRecords};
 use crate::app::read::{Load, Many, Shared};
 use crate::app::visibility::{PostAccess, Visible};
 use crate::model::clock::Period;
@@ -34,7 +35,7 @@ impl<L: Load> Visible<'_, L> {
         window: Window<PostId>,
         period: Period,
     ) -> Result<Arc<Page<Listed>>, Error> {
-        self.load.load(PostPage { author, window, period }).await
+        self.load.load(PostPage { author, window, period, only_public: false }).await
     }
 
     /// Returns pages of several users' posts that were created in a period, in the order of the requests, without the
@@ -48,7 +49,12 @@ impl<L: Load> Visible<'_, L> {
         period: Period,
         accesses: impl Future<Output = Result<Vec<PostAccess>, Error>>,
     ) -> Result<(Vec<PostAccess>, Vec<Arc<Page<Listed>>>), Error> {
-        let read = |&(author, window): &(UserId, Window<PostId>)| PostPage { author, window, period };
+        let read = |&(author, window): &(UserId, Window<PostId>)| PostPage {
+            author,
+            window,
+            period,
+            only_public: false,
+        };
         let limited = Many(pages.iter().map(|(author, _)| HasLimited(*author)).collect());
         let reads = self.load.load_both(Many(pages.iter().map(read).collect()), limited);
         let (accesses, (found, limited)) = try_join(accesses, reads).await?;
@@ -66,9 +72,7 @@ impl<L: Load> Visible<'_, L> {
         Ok((accesses, pages))
     }
 
-    /// Returns a page of those of an author's posts that are not for followers only. Reads the posts themselves, so
-    /// that the page and its flags contain only these. Makes two round trips, and more if many posts are for followers
-    /// only.
+    /// Returns a page of those of an author's posts that are not for followers only. Reads the posts themselves, so that the page and its flags contain only these. Makes three round trips, and more if many hot posts are for followers only; the archive leaves these out itself.
     async fn public_page(
         &self,
         author: UserId,
@@ -107,8 +111,9 @@ impl<L: Load> Visible<'_, L> {
         let mut found: Vec<Arc<Post>> = Vec::new();
         let mut next = window;
         loop {
-            let page = self.load.load(PostPage { author, window: next, period }).await?;
-            let posts = self.post_records(Arc::clone(&page.entries)).await?;
+            let page = PostPage { author, window: next, period, only_public: true };
+            let page = self.load.load(page).await?;
+            let posts = self.post_records(self.without_limited(author, &page.entries).await?).await?;
             let public = posts.iter().flatten().filter(|post| PostAccess::Public.includes(post)).cloned();
             let (outermost, has_more) = match window.direction {
                 Direction::Forward => {
@@ -127,6 +132,20 @@ impl<L: Load> Visible<'_, L> {
             };
             next = Window { size: (2 * next.size).min(MOST_POSTS), from: Some(last.id()), ..window };
         }
+    }
+
+    /// Returns these posts of an author without those hot ones that only followers can see. Makes one round trip; none if
+    /// no post is hot.
+    async fn without_limited(&self, author: UserId, posts: &[Listed]) -> Result<Arc<[Listed]>, Error> {
+        let is_hot = |post: &&Listed| matches!(post, Listed::Id(_));
+        let hot: Arc<[PostId]> = posts.iter().filter(is_hot).map(Listed::id).collect();
+        if hot.is_empty() {
+            return Ok(posts.into());
+        }
+        let limited = self.load.load(LimitedAmong { author, posts: Shared(Arc::clone(&hot)) }).await?;
+        let limited = hot.iter().zip(limited.iter()).filter(|(_, is_limited)| **is_limited);
+        let limited: HashSet<PostId> = limited.map(|(post, _)| *post).collect();
+        Ok(posts.iter().filter(|post| !limited.contains(&post.id())).cloned().collect())
     }
 
     /// Returns the numbers of those of these users' posts that were created in a period and that the viewer may see.

@@ -6,6 +6,7 @@ use fanfold::model::clock::{Period, Timestamp};
 use fanfold::model::id::UserId;
 use serde_json::{Value, json};
 
+use crate::api::batching::cost;
 use crate::api::cold::{delete, user_of, world};
 use crate::harness::sql::{Database, Kind, on_every_kind};
 use crate::harness::world::{Person, World, archive_all, deliver_all};
@@ -188,4 +189,27 @@ async fn a_check_finds_and_repairs_wrong_counts_of_posts_for_followers() {
     world.redis.raw::<u64>(&["DEL", "ff:{u1}:posts:times"]);
     assert_eq!(counts(&world, author).await, [10, 5]);
     assert_eq!(found(false).await, (0, 0));
+}
+
+#[tokio::test]
+async fn a_public_page_costs_the_same_however_many_archived_posts_are_for_followers_only() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = world(&database, &["--post-hot-limit", "2"]).await;
+    let (author, stranger) = (world.register("ada").await, world.register("ben").await);
+    let query = "{ user(by: { username: \"ada\" }) { posts(first: 1) { totalCount nodes { content }
+        pageInfo { hasNextPage hasPreviousPage } } } }";
+    publish(&world, &author, json!({ "content": "public" })).await;
+    let mut costs = Vec::new();
+    for _ in 0..4 {
+        for _ in 0..15 {
+            publish_limited(&world, &author).await;
+        }
+        archive_all(&world.app).await;
+        let data = world.data(Some(&stranger.token), query, Value::Null).await;
+        let page = json!({ "totalCount": 1, "nodes": [{ "content": "public" }],
+            "pageInfo": { "hasNextPage": false, "hasPreviousPage": false } });
+        assert_eq!(data["user"]["posts"], page);
+        costs.push(cost(&world, &stranger, query).await);
+    }
+    assert!(costs.windows(2).all(|costs| costs[0] == costs[1]), "{costs:?}");
 }

@@ -442,6 +442,7 @@ impl Stage {
             below: u64::MAX,
             limit: 999,
             period: Period::ALL,
+            only_public: false,
         };
         let found = self.archive.ids_of(&[all]).await.unwrap().pop().unwrap();
         found.into_iter().map(PostId::get).collect()

@@ -42,8 +42,14 @@ pub(crate) async fn walk_records(
     let mut from = None;
     loop {
         let window = Window { direction, size, from };
-        let page =
-            app.load(PostPage { author: UserId::new(author).unwrap(), window, period: Period::ALL }).await?;
+        let page = app
+            .load(PostPage {
+                author: UserId::new(author).unwrap(),
+                window,
+                period: Period::ALL,
+                only_public: false,
+            })
+            .await?;
         let posts = app.load(PostRecords(Shared(Arc::clone(&page.entries)))).await?;
         let found: Vec<Arc<Post>> = posts.iter().flatten().cloned().collect();
         let (outermost, more) = match direction {

@@ -178,6 +178,7 @@ async fn ranges_are_read_from_either_end(kind: Kind) {
         below,
         limit,
         period: Period::ALL,
+        only_public: false,
     };
     let ranges = [
         range(7, Direction::Forward, 0, u64::MAX, 3),
@@ -210,6 +211,7 @@ async fn a_thousand_ranges_are_read_together(kind: Kind) {
         below: 5_000,
         limit: 5,
         period: Period::ALL,
+        only_public: false,
     };
     let ranges: Vec<Range> = (1..=1_000).map(range).collect();
     let found = archive.ids_of(&ranges).await.unwrap();
