@@ -164,6 +164,13 @@ impl Error {
         RuleViolation::new(reason, field, message).into()
     }
 
+    /// Creates a rejection for a list that has as many entries as `limit` allows.
+    #[must_use]
+    pub(super) fn at_limit(reason: Reason, limit: u32, message: String) -> Self {
+        let violation = RuleViolation::new(reason, None, message);
+        RuleViolation { limit: usize::try_from(limit).ok(), ..violation }.into()
+    }
+
     /// Returns the error message, followed by the messages of its causes.
     pub(super) fn causes(&self) -> String {
         let mut causes = self.to_string();

@@ -19,7 +19,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use crate::app::App;
-use crate::app::error::{Error, Field, Reason, RuleViolation};
+use crate::app::error::{Error, Field, Reason};
 use crate::app::read::{Load, Pending, Read, Requests, Shared};
 use crate::app::viewer::{SignedIn, Viewer};
 use crate::budget;
@@ -115,8 +115,7 @@ impl App {
         if version.is_none() {
             let limit = self.0.rules.relation.relation_mute_limit;
             let message = format!("You already mute {limit} users, the maximum.");
-            let violation = RuleViolation::new(Reason::ListLimit, None, message);
-            return Err(RuleViolation { limit: usize::try_from(limit).ok(), ..violation }.into());
+            return Err(Error::at_limit(Reason::ListLimit, limit, message));
         }
         signed_in.exclusions.raise(version);
         Ok(())

@@ -115,8 +115,8 @@ impl App {
         Ok(faulty)
     }
 
-    /// Finds requests to follow users whose accounts are public. Counts up to 1,000 per user. With `repair`, accepts all
-    /// of them.
+    /// Finds requests to follow users whose accounts are public. Counts up to 1,000 per user. With `repair`, accepts
+    /// all of them.
     async fn check_requests(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
         let mut batch = Batch::new("check: requests");
         let read = |&id: &UserId| batch.push(user::requests_to_public(self.keys(), id, TOGETHER));

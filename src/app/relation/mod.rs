@@ -10,7 +10,7 @@ use futures::future::try_join;
 
 use crate::app::App;
 use crate::app::edge::{Change, Edge, Written};
-use crate::app::error::{Error, Field, Reason, Rejection, RuleViolation};
+use crate::app::error::{Error, Field, Reason, Rejection};
 use crate::app::live::Listener;
 use crate::app::viewer::{SignedIn, Viewer};
 use crate::model::id::UserId;
@@ -66,7 +66,7 @@ impl App {
             Some(Followed::AtLimit) => {
                 let limit = self.0.rules.relation.relation_follow_limit;
                 let message = format!("You already follow {limit} users, or have requested to, the maximum.");
-                Err(at_limit(Reason::FollowLimit, limit, message))
+                Err(Error::at_limit(Reason::FollowLimit, limit, message))
             }
             Some(Followed::Blocking) => {
                 let message = "You block this user. Unblock them first.";
@@ -119,7 +119,7 @@ impl App {
         let Some(version) = self.write_block(signed_in.user, other, self.now()).await? else {
             let limit = self.0.rules.relation.relation_block_limit;
             let message = format!("You already block {limit} users, the maximum.");
-            return Err(at_limit(Reason::ListLimit, limit, message));
+            return Err(Error::at_limit(Reason::ListLimit, limit, message));
         };
         signed_in.exclusions.raise(Some(version));
         Ok(())
@@ -158,9 +158,4 @@ impl App {
 /// Returns the error about a user who does not exist, or whom the viewer may not see: the two are not distinguishable.
 fn no_such_user() -> Error {
     Error::rule(Reason::NotFound, Field::UserId, "This user does not exist.")
-}
-
-fn at_limit(reason: Reason, limit: u32, message: String) -> Error {
-    let violation = RuleViolation::new(reason, None, message);
-    RuleViolation { limit: usize::try_from(limit).ok(), ..violation }.into()
 }

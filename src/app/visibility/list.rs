@@ -164,8 +164,8 @@ impl<L: Load> Visible<'_, L> {
         Ok(self.visible_among(&all, &exclusions).await?.into())
     }
 
-    /// Returns those of these entries that the viewer may see. Makes no round trip; one for a viewer whom too many users
-    /// block to cache.
+    /// Returns those of these entries that the viewer may see. Makes no round trip; one for a viewer whom too many
+    /// users block to cache.
     async fn visible_among(&self, entries: &[Follow], exclusions: &Exclusions) -> Result<Vec<Follow>, Error> {
         let visible = entries.iter().filter(|entry| !exclusions.has_block_with(entry.user));
         let visible: Vec<Follow> = visible.copied().collect();

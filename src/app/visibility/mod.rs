@@ -227,9 +227,8 @@ impl<L: Load> Visible<'_, L> {
         let ((records, relations), (requests, hidden)) = try_join(reads, more).await?;
         let now = self.app.now();
         let relation = |index: usize| {
-            let relation = relations.as_ref()?[index];
             let requester_since = requests.as_ref().and_then(|requests| requests[index]);
-            let relation = Relation { requester_since, ..relation };
+            let relation = Relation { requester_since, ..relations.as_ref()?[index] };
             Some(completed(relation, users.0[index], &exclusions, now))
         };
         let visible = |(index, record)| {

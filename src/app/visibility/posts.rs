@@ -72,7 +72,9 @@ impl<L: Load> Visible<'_, L> {
         Ok((accesses, pages))
     }
 
-    /// Returns a page of those of an author's posts that are not for followers only. Reads the posts themselves, so that the page and its flags contain only these. Makes three round trips, and more if many hot posts are for followers only; the archive leaves these out itself.
+    /// Returns a page of those of an author's posts that are not for followers only. Reads the posts themselves, so
+    /// that the page and its flags contain only these. Makes three round trips, and more if many hot posts are for
+    /// followers only; the archive leaves these out itself.
     async fn public_page(
         &self,
         author: UserId,
@@ -134,8 +136,8 @@ impl<L: Load> Visible<'_, L> {
         }
     }
 
-    /// Returns these posts of an author without those hot ones that only followers can see. Makes one round trip; none if
-    /// no post is hot.
+    /// Returns these posts of an author without those hot ones that only followers can see. Makes one round trip; none
+    /// if no post is hot.
     async fn without_limited(&self, author: UserId, posts: &[Listed]) -> Result<Arc<[Listed]>, Error> {
         let is_hot = |post: &&Listed| matches!(post, Listed::Id(_));
         let hot: Arc<[PostId]> = posts.iter().filter(is_hot).map(Listed::id).collect();

@@ -80,8 +80,8 @@ fn before() -> impl Strategy<Value = Before> {
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
     let call = (0..14u8, 1..=2u64).prop_map(|(kind, user)| match kind {
-        // Mostly, user 1 asks and user 2 decides.
-        0..=2 => Call::Follow(if user == 1 { 1 } else { 2 }),
+        0..=2 => Call::Follow(user),
+        // User 1 asks, and user 2 decides.
         3 => Call::Unfollow(1),
         4 => Call::RemoveFollower(2),
         5 => Call::Accept(2),
@@ -95,7 +95,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     proptest::collection::vec(call, 1..6)
 }
 
-/// Blocks, by the user who blocks: which are in force, and which must be felt or not.
+/// Blocks, by the user who blocks: which are in force, and which must be mirrored or not.
 #[derive(Default)]
 struct Blocks {
     /// The number of the call that made the block; `None` if there is no block.
@@ -293,9 +293,9 @@ impl Stage {
     fn moment(&self, blocks: &Blocks) -> Option<String> {
         for user in 1..=2 {
             let (it, name) = (other(user), format!("the block of {} by {user}", other(user)));
-            let is_felt = || self.has("blockers", it, user).is_some();
+            let is_mirrored = || self.has("blockers", it, user).is_some();
             if blocks.is_in_force(user) {
-                if self.has("blocking", user, it).is_none() || !is_felt() {
+                if self.has("blocking", user, it).is_none() || !is_mirrored() {
                     return Some(format!("{name} is in force on one side"));
                 }
                 for (one, list) in [(1, "following"), (1, "requesting"), (2, "following"), (2, "requesting")]
@@ -305,8 +305,8 @@ impl Stage {
                     }
                 }
             }
-            if blocks.is_lifted(user) && is_felt() {
-                return Some(format!("{name} is lifted, and felt"));
+            if blocks.is_lifted(user) && is_mirrored() {
+                return Some(format!("{name} is lifted, and still mirrored"));
             }
         }
         None
