@@ -573,10 +573,10 @@ mod tests {
     #[tokio::test]
     async fn callers_wait_while_the_server_reads_nothing() {
         let (connection, server) = connected(1_024);
-        let callers: Vec<_> = (0..2_000)
+        let callers: Vec<_> = (0..1_000)
             .map(|caller| {
                 let connection = connection.clone();
-                tokio::spawn(async move { numbers(&connection, caller, 40).await.unwrap() })
+                tokio::spawn(async move { numbers(&connection, caller, 200).await.unwrap() })
             })
             .collect();
         while connection.pipelines.capacity() > 0 {
@@ -588,7 +588,7 @@ mod tests {
         assert_eq!(connection.pipelines.capacity(), 0);
         tokio::spawn(answer(server, 1 << 16, usize::MAX));
         for (caller, numbers) in join_all(callers).await.into_iter().enumerate() {
-            assert_eq!(numbers.unwrap(), expected(caller, 40));
+            assert_eq!(numbers.unwrap(), expected(caller, 200));
         }
     }
 }
