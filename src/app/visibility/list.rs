@@ -1,7 +1,7 @@
 //! Lists of users as a viewer sees them: without the users on the other side of a block, whether in a page or in a
 //! count.
 //!
-//! For a viewer whom more users block than are cached, the counts of lists include these, though their pages do not.
+//! For a viewer whom more users block than are cached, the counts of stored lists include these, though pages do not.
 //!
 //! Not here: the data of the listed users (`app::visibility`).
 

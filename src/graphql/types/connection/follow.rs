@@ -116,7 +116,7 @@ impl FollowConnection {
     }
 
     /// The number of entries that the viewer may see; null if temporarily unavailable. If more than 5,000 users block
-    /// the viewer, those in the list count.
+    /// the viewer, the counts of `followers` and `following` include them.
     async fn total_count(&self) -> Option<Result<i32, Error>> {
         Some(self.scope.visible().user_count(self.list).await.map(number))
     }
