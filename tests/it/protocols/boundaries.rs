@@ -372,8 +372,11 @@ impl Stage {
     async fn check_sight(&self, blocks: &Blocks) -> Result<(), TestCaseError> {
         for user in (1..=2).filter(|user| blocks.is_in_force(*user)) {
             prop_assert_eq!(self.seen(other(user)).await, Vec::<&str>::new(), "{} is blocked", other(user));
-            // A user who blocks another finds them, to lift the block, unless they block back.
-            if !blocks.is_in_force(other(user)) && self.has("blocking", other(user), user).is_none() {
+            // A user who blocks another finds them, to lift the block, unless they block back, or did until a call that
+            // was interrupted.
+            let is_blocked_back = self.has("blocking", other(user), user).is_some()
+                || self.has("blockers", user, other(user)).is_some();
+            if !blocks.is_in_force(other(user)) && !is_blocked_back {
                 let seen: Vec<_> = self.seen(user).await;
                 prop_assert_eq!(seen, vec!["user", "name", "node", "relation"], "{} blocks", user);
             }
@@ -473,6 +476,25 @@ async fn a_slow_call_does_not_accept_a_later_request() {
     }
     slow.finish().await;
     assert!(stage.has("requesting", 1, 2).is_some(), "the account was private when the request was made");
+    stage.check().unwrap();
+}
+
+#[tokio::test]
+async fn the_repairer_lifts_one_of_two_blocks_whose_lifting_was_interrupted() {
+    let stage = Stage::new().await;
+    stage.reset(NOTHING);
+    let (mut block, _) = stage.begin(Call::Block(1)).await;
+    block.step_to(Moment::Before, "block: truth").await;
+    stage.begin(Call::Block(2)).await.0.finish().await;
+    block.finish().await;
+    let (mut unblock, _) = stage.begin(Call::Unblock(2)).await;
+    unblock.step_to(Moment::After, "block: truth").await;
+    unblock.interrupt().await;
+    assert_eq!(stage.seen(1).await, Vec::<&str>::new(), "its mirror is still there");
+    stage.world.clock.advance(Duration::from_secs(61));
+    stage.world.app.repair().await.unwrap();
+    assert_eq!(stage.seen(1).await, ["user", "name", "node", "relation"]);
+    assert_eq!(stage.seen(2).await, Vec::<&str>::new());
     stage.check().unwrap();
 }
 
