@@ -9,7 +9,7 @@ use fanfold::model::user::UserFields;
 use rand::seq::IndexedRandom as _;
 use serde_json::{Value, json};
 
-use crate::api::visibility::model::{post_id, user_id};
+use crate::api::visibility::model::post_id;
 use crate::api::visibility::window::Place;
 use crate::api::visibility::world::{Play, Screen};
 
@@ -18,12 +18,7 @@ impl Play {
         let (viewer, cut) = (self.random_viewer(), self.random_cut());
         let Some(place) = self.post_places.choose(&mut self.rng).cloned() else { return };
         let Place { owner, at, cursor, .. } = place;
-        let query = format!(
-            "query ($id: ID!, $at: String) {{ user(by: {{ id: $id }}) {{ posts({}) {{ totalCount nodes {{ id }}
-                pageInfo {{ hasPreviousPage hasNextPage }} }} }} }}",
-            cut.arguments()
-        );
-        let data = self.ask(viewer, &query, json!({ "id": user_id(owner), "at": cursor })).await;
+        let data = self.ask_page(viewer, (owner, "posts"), cut, cursor).await;
         let expected = if self.model.hides(viewer, owner) {
             Value::Null
         } else {

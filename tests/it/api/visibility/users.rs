@@ -209,12 +209,7 @@ impl Play {
         let (viewer, cut) = (self.random_viewer(), self.random_cut());
         let Some(place) = self.places.choose(&mut self.rng).cloned() else { return };
         let Place { owner, list, at, cursor } = place;
-        let query = format!(
-            "query ($id: ID!, $at: String) {{ user(by: {{ id: $id }}) {{ {list}({}) {{ totalCount nodes {{ id }}
-                pageInfo {{ hasPreviousPage hasNextPage }} }} }} }}",
-            cut.arguments()
-        );
-        let data = self.ask(viewer, &query, json!({ "id": user_id(owner), "at": cursor })).await;
+        let data = self.ask_page(viewer, (owner, list), cut, cursor).await;
         let expected = if self.model.hides(viewer, owner) {
             Value::Null
         } else {

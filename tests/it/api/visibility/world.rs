@@ -90,6 +90,22 @@ impl Play {
     }
 
     /// Compares what is found with what the model says.
+    /// Requests a window of a list of a user.
+    pub(super) async fn ask_page(
+        &self,
+        viewer: Option<usize>,
+        (owner, list): (usize, &str),
+        cut: Cut,
+        cursor: Value,
+    ) -> Value {
+        let query = format!(
+            "query ($id: ID!, $at: String) {{ user(by: {{ id: $id }}) {{ {list}({}) {{ totalCount nodes {{ id }}
+                pageInfo {{ hasPreviousPage hasNextPage }} }} }} }}",
+            cut.arguments()
+        );
+        self.ask(viewer, &query, json!({ "id": user_id(owner), "at": cursor })).await
+    }
+
     #[track_caller]
     pub(super) fn expect(&self, found: &Value, expected: &Value, what: &str) {
         assert_eq!(found, expected, "{what} after\n{}", self.log.join("\n"));
