@@ -13,6 +13,7 @@ use crate::store::Feature;
 pub(super) struct Entered {
     exclusions: OnceCell<()>,
     boundaries: OnceCell<()>,
+    inactivity: OnceCell<()>,
 }
 
 impl Entered {
@@ -20,6 +21,7 @@ impl Entered {
         match feature {
             Feature::Exclusions => &self.exclusions,
             Feature::Boundaries => &self.boundaries,
+            Feature::Inactivity => &self.inactivity,
         }
     }
 }

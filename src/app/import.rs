@@ -100,12 +100,12 @@ impl App {
         let mut holders = Vec::with_capacity(accounts.len());
         for (newcomer, holder) in accounts.iter().zip(self.read_holders(accounts).await?) {
             holders.push(match holder {
-                Some(Holder::Settled(user)) => Some(user),
+                Some(Holder::Settled(user) | Holder::Inactive(user)) => Some(user),
                 Some(Holder::Reserved(user)) => {
                     self.end_reservation(&newcomer.username, user).await?;
                     let again = name::holder(self.keys(), &newcomer.username);
                     match again.send("import: name", self.store()).await? {
-                        Some(Holder::Settled(user)) => Some(user),
+                        Some(Holder::Settled(user) | Holder::Inactive(user)) => Some(user),
                         Some(Holder::Reserved(_)) | None => None,
                     }
                 }

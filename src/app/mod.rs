@@ -4,6 +4,7 @@
 //! posts pass through [`visibility`]. All reads of one level of a query form one batch ([`read`]). Not here: Redis
 //! commands (`store`) and the API representation (`graphql`).
 
+pub mod account;
 pub mod archive;
 pub mod audience;
 pub mod charge;
@@ -18,6 +19,7 @@ pub mod import;
 mod intent;
 pub mod live;
 pub mod memory;
+pub mod moderation;
 mod once;
 mod own_writes;
 mod password;

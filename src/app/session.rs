@@ -113,7 +113,7 @@ impl App {
         let mut replies = batch.send(self.store()).await?;
         let attempt = look.check(&mut replies)?;
         let user = match holder.map(|holder| replies.take(holder)).transpose()?.flatten() {
-            Some(Holder::Settled(user)) => user,
+            Some(Holder::Settled(user) | Holder::Inactive(user)) => user,
             Some(Holder::Reserved(_)) | None => UserId::MAX,
         };
         Ok((user, attempt))

@@ -48,6 +48,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
         crossed_blocks,
         stray_requests,
         wrong_names,
+        wrong_activities,
         given_up,
         unmovable,
         miscounted,
@@ -75,6 +76,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
          blocks across a follow:        {crossed_blocks}\n\
          requests to public accounts:   {stray_requests}\n\
          usernames without a user:      {wrong_names}\n\
+         accounts partly inactive:      {wrong_activities}\n\
          deliveries given up:           {given_up}\n\
          posts not archived:            {unmovable}\n\
          archived posts miscounted:     {miscounted}\n\

@@ -2,6 +2,7 @@
 //!
 //! Not here: code that uses sockets or files, and `async` code.
 
+pub mod account;
 pub mod address;
 pub mod clock;
 pub mod digest;

@@ -13,6 +13,7 @@ use crate::model::id::UserId;
 use crate::model::relation::FollowState;
 use crate::store::command::{Command, call, command};
 use crate::store::compact::CompactSet;
+use crate::store::follow::{StoredFollow, with_follows};
 use crate::store::key::Keys;
 use crate::store::relation::Score;
 use crate::store::script;
@@ -33,8 +34,7 @@ pub struct Block {
 /// Blocks `other`, unless the user blocks `limit` others already, and ends the user's follow of `other`, or the request
 /// to follow them. Returns the block; `None` if the user has reached the limit.
 pub fn block(keys: &Keys, user: UserId, other: UserId, at: Timestamp, limit: u32) -> Command<Option<Block>> {
-    let block = call(&script::BLOCK).key(&keys.blocking(user)).key(&keys.sessions(user));
-    let block = block.key(&keys.following(user)).key(&keys.requesting(user));
+    let block = with_follows(call(&script::BLOCK), keys, user).key(&keys.blocking(user));
     let block = block.arg(other.get()).arg(at.as_millis()).arg(limit);
     block.reply::<Option<(Score, Version)>>().map(|block| {
         Ok(block.map(|(Score(since), version)| Block { since: Some(since), version: Some(version) }))
@@ -49,10 +49,10 @@ pub fn unblock(keys: &Keys, user: UserId, other: UserId) -> Command<Block> {
 
 /// Reads the block of `other`, and the follow of `other`.
 pub fn read(keys: &Keys, user: UserId, other: UserId) -> Command<(Block, FollowState)> {
-    let read = call(&script::READ_BLOCK).key(&keys.blocking(user)).key(&keys.sessions(user));
-    let read = read.key(&keys.following(user)).key(&keys.requesting(user)).arg(other.get());
-    read.reply::<(Option<Score>, Option<Version>, FollowState)>().map(|(since, version, follow)| {
-        Ok((Block { since: since.map(|Score(since)| since), version }, follow))
+    let read = with_follows(call(&script::READ_BLOCK), keys, user).key(&keys.blocking(user));
+    let read = read.arg(other.get()).reply::<(Option<Score>, Option<Version>, StoredFollow)>();
+    read.map(|(since, version, follow)| {
+        Ok((Block { since: since.map(|Score(since)| since), version }, follow.state))
     })
 }
 
@@ -65,10 +65,10 @@ pub fn has_any(keys: &Keys, user: UserId) -> Command<bool> {
 /// Makes the mirror of a block equal to this truth, unless a later one has been mirrored before. A block also ends the
 /// other user's follow of `user`, or the request to follow them. Returns the other user's follow after the change.
 pub fn mirror(keys: &Keys, user: UserId, other: UserId, block: Block) -> Command<FollowState> {
-    let mirror = call(&script::MIRROR_BLOCK).key(&keys.fence(other, user)).key(&keys.sessions(other));
-    let mirror = mirror.key(&keys.following(other)).key(&keys.requesting(other));
+    let mirror = with_follows(call(&script::MIRROR_BLOCK), keys, other).key(&keys.fence(other, user));
     let mirror = CompactSet::Blockers(other).keys(keys, mirror, std::iter::once(user));
     let since = block.since.map_or_else(String::new, |since| since.as_millis().to_string());
     let version = block.version.map_or(0, Version::get);
-    mirror.arg(user.get()).arg(version).arg(since).arg(ROOM).arg(FENCE_MILLIS).reply()
+    let mirror = mirror.arg(user.get()).arg(version).arg(since).arg(ROOM).arg(FENCE_MILLIS);
+    mirror.reply::<StoredFollow>().map(|follow| Ok(follow.state))
 }

@@ -141,6 +141,14 @@ impl Store {
         }
     }
 
+    /// Removes a name from the cache. Call this function when this process has changed the name's holder, before the
+    /// change is acknowledged.
+    pub fn forget_name(&self, username: &Username) {
+        if let Some(cached) = &self.cached {
+            cached.cache.forget(Subject::Names(self.keys.names_shard(username)));
+        }
+    }
+
     /// Removes a user's record from the cache. Call this function when this process has changed the record, before the
     /// change is acknowledged.
     pub fn forget_user(&self, user: UserId) {

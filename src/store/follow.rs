@@ -2,7 +2,8 @@
 //! the slot of the user who is followed.
 //!
 //! A user follows another, has requested to, or neither. The state is one value, in two sorted sets of which at most
-//! one contains the other user, so that no interruption leaves a user who both follows and requests to.
+//! one contains the other user, so that no interruption leaves a user who both follows and requests to. While the
+//! other's account is inactive, the follow is *withheld*: it is in a set of its own, which no one lists.
 //!
 //! Not here: the lists themselves (`store::relation`), the order of writes to the two slots (`app::edge`).
 
@@ -12,7 +13,7 @@ use crate::model::clock::Timestamp;
 use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::relation::FollowState;
-use crate::store::command::{Command, call};
+use crate::store::command::{Builder, Command, call, command};
 use crate::store::compact::{self, CompactSet};
 use crate::store::key::Keys;
 use crate::store::script;
@@ -21,19 +22,55 @@ use crate::store::tree::{GENERATIONS, ROOM};
 /// Maximum number of follows that one command writes, each with [`GENERATIONS`] keys.
 pub const MOST: usize = compact::PROBE;
 
-impl FromRedisValue for FollowState {
+/// A follow as it is stored in the follower's slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredFollow {
+    /// The state of the follow.
+    pub state: FollowState,
+    /// True if the follow is not in the follower's lists, because the account of the followed user is inactive.
+    pub is_withheld: bool,
+}
+
+impl FromRedisValue for StoredFollow {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        let (state, time): (String, String) = FromRedisValue::from_redis_value(value)?;
+        let (state, time, is_withheld): (String, String, bool) = FromRedisValue::from_redis_value(value)?;
         if state.is_empty() {
-            return Ok(Self::None);
+            return Ok(Self { state: FollowState::None, is_withheld });
         }
         let millis = time.parse().map_err(|_| ParsingError::from(format!("{time:?} is not a time")))?;
         let at = Timestamp::from_millis(millis);
-        match state.as_str() {
-            "following" => Ok(Self::Following(at)),
-            "requested" => Ok(Self::Requested(at)),
-            _ => Err(ParsingError::from(format!("{state:?} is not the state of a follow"))),
-        }
+        let state = match state.as_str() {
+            "following" => FollowState::Following(at),
+            "requested" => FollowState::Requested(at),
+            _ => return Err(ParsingError::from(format!("{state:?} is not the state of a follow"))),
+        };
+        Ok(Self { state, is_withheld })
+    }
+}
+
+/// The account of a followed user, which determines if a follow is requested, withheld or ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Followee {
+    /// Anyone may follow the user.
+    Public,
+    /// Followers need the user's approval.
+    Private,
+    /// No one sees the user.
+    Inactive,
+    /// The user has been deleted.
+    Deleted,
+}
+
+impl FromRedisValue for Followee {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let name = String::from_redis_value(value)?;
+        Ok(match name.as_str() {
+            "public" => Self::Public,
+            "private" => Self::Private,
+            "inactive" => Self::Inactive,
+            "deleted" => Self::Deleted,
+            _ => return Err(ParsingError::from(format!("{name:?} is not the state of an account"))),
+        })
     }
 }
 
@@ -116,8 +153,7 @@ pub fn write(
     limit: u32,
 ) -> Command<(Vec<Followed>, Option<Version>)> {
     assert!(follows.len() <= MOST, "a command writes {MOST} follows at most");
-    let write = call(&script::FOLLOW).key(&keys.following(follower)).key(&keys.requesting(follower));
-    let write = write.key(&keys.blocking(follower)).key(&keys.sessions(follower));
+    let write = with_follows(call(&script::FOLLOW), keys, follower).key(&keys.blocking(follower));
     let others = follows.iter().map(|follow| follow.followee);
     let write = CompactSet::Blockers(follower).keys(keys, write, others);
     let write = write.arg(limit).arg(GENERATIONS).arg(ROOM);
@@ -141,8 +177,9 @@ pub fn end_request(keys: &Keys, follower: UserId, followee: UserId) -> Command<C
 }
 
 fn end_of_kind(keys: &Keys, follower: UserId, followee: UserId, is_request: bool) -> Command<Changed> {
-    let end = call(&script::END_FOLLOW).key(&keys.following(follower)).key(&keys.requesting(follower));
-    end.key(&keys.sessions(follower)).arg(followee.get()).arg(u8::from(is_request)).reply()
+    let end = with_follows(call(&script::END_FOLLOW), keys, follower);
+    let ended = end.arg(followee.get()).arg(u8::from(is_request)).reply::<(StoredFollow, Option<Version>)>();
+    ended.map(|(follow, version)| Ok((follow.state, version)))
 }
 
 /// Turns a request to follow into a follow made at `now`. If `requested` is given, accepts only the request made then.
@@ -154,19 +191,43 @@ pub fn accept(
     requested: Option<Timestamp>,
     now: Timestamp,
 ) -> Command<FollowState> {
-    let accept = call(&script::ACCEPT_REQUEST).key(&keys.following(follower)).key(&keys.requesting(follower));
+    let accept = with_follows(call(&script::ACCEPT_REQUEST), keys, follower);
     let requested = requested.map_or_else(String::new, |at| at.as_millis().to_string());
-    accept.key(&keys.sessions(follower)).arg(followee.get()).arg(requested).arg(now.as_millis()).reply()
+    let accept = accept.arg(followee.get()).arg(requested).arg(now.as_millis()).reply::<StoredFollow>();
+    accept.map(|follow| Ok(follow.state))
 }
 
-/// Reads the source of truth for a follow.
-pub fn read(keys: &Keys, follower: UserId, followee: UserId) -> Command<FollowState> {
-    let read = call(&script::READ_FOLLOW).key(&keys.following(follower)).key(&keys.requesting(follower));
+/// Reads the source of truth for a follow. A follower whose account is inactive follows no one.
+pub fn read(keys: &Keys, follower: UserId, followee: UserId) -> Command<StoredFollow> {
+    let read = with_follows(call(&script::READ_FOLLOW), keys, follower).key(&keys.user(follower));
     read.arg(followee.get()).reply()
 }
 
-/// Makes the mirror of a follow equal to this state. Returns true if the account of the followed user is private.
-pub fn mirror(keys: &Keys, follower: UserId, followee: UserId, state: FollowState) -> Command<bool> {
+/// Withholds a follow, or puts it back into the follower's lists. Returns the state of the follow.
+pub fn withhold(keys: &Keys, follower: UserId, followee: UserId, is_withheld: bool) -> Command<FollowState> {
+    let withhold = with_follows(call(&script::WITHHOLD_FOLLOW), keys, follower).arg(followee.get());
+    withhold.arg(u8::from(is_withheld)).reply::<StoredFollow>().map(|follow| Ok(follow.state))
+}
+
+/// Makes the mirror of a follow equal to this state, unless the followed user has been deleted. Returns the account of
+/// the followed user.
+pub fn mirror(keys: &Keys, follower: UserId, followee: UserId, state: FollowState) -> Command<Followee> {
     let mirror = call(&script::MIRROR_FOLLOW).key(&keys.followers(followee)).key(&keys.requests(followee));
-    mirror.key(&keys.user(followee)).arg(follower.get()).args(print(state)).reply()
+    let mirror = mirror.key(&keys.user(followee)).key(&keys.void(followee));
+    mirror.arg(follower.get()).args(print(state)).reply()
+}
+
+/// Reads the users whose follows by a user are withheld.
+pub fn withheld(keys: &Keys, follower: UserId) -> Command<Vec<UserId>> {
+    let read = command("ZRANGE").key(&keys.withheld(follower)).arg(0).arg(-1).reply::<Vec<String>>();
+    read.map(|members| {
+        let user = |member: &String| member.split_once(':').and_then(|(_, user)| user.parse().ok());
+        Ok(members.iter().filter_map(user).collect())
+    })
+}
+
+/// Adds the keys of a user's follows to the call of a script.
+pub(super) fn with_follows(call: Builder, keys: &Keys, user: UserId) -> Builder {
+    let call = call.key(&keys.following(user)).key(&keys.requesting(user));
+    call.key(&keys.withheld(user)).key(&keys.sessions(user))
 }

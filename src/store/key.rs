@@ -13,9 +13,11 @@
 //! | `ff:{g}:publishing` | sorted set | notes on posts that have an id but are neither visible nor revoked yet, by id; see [`crate::store::draft`] |
 //! | `ff:{g}:stars` | set | authors whose posts are not pushed; followers pull them (fan-out on read) |
 //! | `ff:{g}:stars:numbered` | sorted set | the same authors, numbered in the order in which they became stars |
-//! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being created |
+//! | `ff:{g}:inactive` | sorted set | users whose accounts are inactive, by time of deactivation |
+//! | `ff:{g}:account:jobs` | sorted set | accounts whose other data must follow the record, by the time at which this is due: `7:token`; see [`crate::store::account`] |
+//! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being created, `!7` if the account of user 7 is inactive |
 //! | `ff:{i3}:intents` | sorted set | unfinished operations, by start time; see [`crate::store::intent`] |
-//! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at`; `avatar_url` and `private`, unless they were never set. `private` is 1 if the account is private |
+//! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at`; `avatar_url` and `private`, unless they were never set. `private` is 1 if the account is private. If the account is inactive, `inactive_username` instead of `username`, with `suspended`, the time of the suspension, or `deletion`, the time from which the account may be deleted; and `erasing` once that has begun. See [`crate::store::account`] |
 //! | `ff:{u7}:secret` | hash | `password`: the password hash, a PHC string |
 //! | `ff:{u7}:sessions` | hash | session token's SHA-256 → session; see [`crate::store::session`]; and `exclusions`, the version of the user's exclusions; see [`crate::store::exclusion`] |
 //! | `ff:{u7}:muting` | hash | user whom user 7 has muted → mute; see [`crate::store::exclusion`] |
@@ -29,6 +31,7 @@
 //! | `ff:{u7}:following` | sorted set | users that user 7 follows, by follow time: the source of truth for an edge |
 //! | `ff:{u7}:followers` | sorted set | user 7's followers, by follow time: the mirror |
 //! | `ff:{u7}:requesting` | sorted set | users that user 7 has requested to follow, by time: the source of truth for a request. A user is in at most one of `following` and `requesting` |
+//! | `ff:{u7}:withheld` | sorted set | follows and requests of user 7 that are in neither list because the other's account is inactive: `following:9` or `requested:9`, by time |
 //! | `ff:{u7}:requests` | sorted set | users who have requested to follow user 7, by time: the mirror |
 //! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its intersections with `following` and `followers`; N is a nonce |
 //! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; `visibility`, if only followers can see the post; or a tombstone: `author`, `deleted`, `visibility` as before, and `settled` (1 once the archive has recorded the deletion, 2 if the post was never visible) |
@@ -343,6 +346,18 @@ impl Keys {
         crc32fast::hash(username.as_str().as_bytes()) % self.name_shards
     }
 
+    /// Returns the key of the users whose accounts are inactive.
+    #[must_use]
+    pub fn inactive(&self) -> Key<SortedSet> {
+        self.key(Tag::Global, "inactive")
+    }
+
+    /// Returns the key of the jobs of accounts.
+    #[must_use]
+    pub fn account_jobs(&self) -> Key<SortedSet> {
+        self.key(Tag::Global, "account:jobs")
+    }
+
     /// Returns the key of an intent partition.
     #[must_use]
     pub fn intents(&self, partition: u32) -> Key<SortedSet> {
@@ -419,6 +434,12 @@ impl Keys {
     #[must_use]
     pub fn followers(&self, user: UserId) -> Key<SortedSet> {
         self.key(Tag::User(user), "followers")
+    }
+
+    /// Returns the key of a user's follows and requests that are withheld.
+    #[must_use]
+    pub fn withheld(&self, user: UserId) -> Key<SortedSet> {
+        self.key(Tag::User(user), "withheld")
     }
 
     /// Returns the key of the users that a user has requested to follow.
@@ -763,6 +784,7 @@ mod tests {
         assert_eq!(keys.followers(user).name(), "ff:{u7}:followers");
         assert_eq!(keys.requesting(user).name(), "ff:{u7}:requesting");
         assert_eq!(keys.requests(user).name(), "ff:{u7}:requests");
+        assert_eq!(keys.withheld(user).name(), "ff:{u7}:withheld");
         for (side, name) in [
             (Side::Following, "following"),
             (Side::Followers, "followers"),
@@ -778,6 +800,8 @@ mod tests {
         assert_eq!(keys.probe().name(), "ff:{g}:probe");
         assert_eq!(keys.publishing().name(), "ff:{g}:publishing");
         assert_eq!(keys.stars().name(), "ff:{g}:stars");
+        assert_eq!(keys.inactive().name(), "ff:{g}:inactive");
+        assert_eq!(keys.account_jobs().name(), "ff:{g}:account:jobs");
         assert_eq!(keys.numbered_stars().name(), "ff:{g}:stars:numbered");
         assert_eq!(keys.post(post).name(), "ff:{p9}:post");
         assert_eq!(keys.posts(user).name(), "ff:{u7}:posts");

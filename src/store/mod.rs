@@ -5,6 +5,7 @@
 //! infrastructure. Not here: authorization, the order of writes to several slots (`app`), running a Redis
 //! server (`managed`).
 
+pub mod account;
 pub mod audience;
 pub mod batch;
 pub mod block;
@@ -84,17 +85,20 @@ pub enum Feature {
     Exclusions,
     /// Users have blocked others or made their accounts private, or there are posts for followers only.
     Boundaries,
+    /// Accounts have been suspended or deleted.
+    Inactivity,
 }
 
 impl Feature {
     /// All features that this version knows.
-    const ALL: [Self; 2] = [Self::Exclusions, Self::Boundaries];
+    const ALL: [Self; 3] = [Self::Exclusions, Self::Boundaries, Self::Inactivity];
 
     /// Returns the feature's name in the layout.
     fn name(self) -> &'static str {
         match self {
             Self::Exclusions => "exclusions",
             Self::Boundaries => "boundaries",
+            Self::Inactivity => "inactivity",
         }
     }
 }

@@ -5,7 +5,8 @@
 //!
 //! The first caller that reserves a name gets it. A name is *reserved* (`?7`) while its user is being created
 //! and *settled* (`7`) afterwards. A settled name always leads to an existing user, so a reader needs no second
-//! lookup.
+//! lookup. While the user's account is inactive, the name is marked (`!7`), and leads to no one but the user, who signs
+//! in.
 //!
 //! Not here: the steps of a registration (`app::user`) and their repair (`app::repair`).
 
@@ -25,6 +26,8 @@ pub enum Holder {
     Reserved(UserId),
     /// The name belongs to this user, who exists.
     Settled(UserId),
+    /// The name belongs to this user, whose account is inactive, so that no one finds the user.
+    Inactive(UserId),
 }
 
 impl Holder {
@@ -32,7 +35,7 @@ impl Holder {
     #[must_use]
     pub fn user(self) -> UserId {
         match self {
-            Self::Reserved(user) | Self::Settled(user) => user,
+            Self::Reserved(user) | Self::Settled(user) | Self::Inactive(user) => user,
         }
     }
 
@@ -40,6 +43,7 @@ impl Holder {
         match self {
             Self::Reserved(user) => format!("?{user}"),
             Self::Settled(user) => user.to_string(),
+            Self::Inactive(user) => format!("!{user}"),
         }
     }
 }
@@ -47,9 +51,10 @@ impl Holder {
 impl FromRedisValue for Holder {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let text = String::from_redis_value(value)?;
-        let parsed = match text.strip_prefix('?') {
-            Some(id) => id.parse().map(Self::Reserved),
-            None => text.parse().map(Self::Settled),
+        let parsed = match (text.strip_prefix('?'), text.strip_prefix('!')) {
+            (Some(id), _) => id.parse().map(Self::Reserved),
+            (_, Some(id)) => id.parse().map(Self::Inactive),
+            (None, None) => text.parse().map(Self::Settled),
         };
         parsed.map_err(|_| ParsingError::from(format!("{text:?} is not a holder of a name")))
     }
@@ -74,6 +79,11 @@ pub fn settle(keys: &Keys, username: &Username, user: UserId) -> Command<bool> {
 /// Frees a name, if it still has this holder: a revoked id, or a user who does not exist.
 pub fn free(keys: &Keys, username: &Username, holder: Holder) -> Command<bool> {
     change(keys, username, holder, None)
+}
+
+/// Changes the holder of a name, if it still has the holder `from`. Returns true if it has the new holder now.
+pub fn replace(keys: &Keys, username: &Username, from: Holder, to: Holder) -> Command<bool> {
+    change(keys, username, from, Some(to))
 }
 
 fn change(keys: &Keys, username: &Username, from: Holder, to: Option<Holder>) -> Command<bool> {

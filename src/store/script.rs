@@ -67,6 +67,7 @@ scripts! {
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
     CHANGE_PASSWORD = "part/channel" "part/signal" "part/sessions" "change_password";
+    CLAIM_ACCOUNT_JOB = "claim_account_job";
     CLAIM_ATTEMPT = "part/bucket" "claim_attempt";
     CLOSE_VISITS = "close_visits";
     COLD_AND_LISTED = "cold_and_listed";
@@ -75,6 +76,7 @@ scripts! {
     COUNT_POSTS_WITHIN = "part/ids" "part/times" "count_posts_within";
     CREATE_POST = "create_post";
     CREATE_USER = "create_user";
+    DEACTIVATE_USER = "part/channel" "part/signal" "part/sessions" "deactivate_user";
     DELETE_POST = "part/revoke" "part/ids" "part/times" "part/timeline" "part/channel" "part/signal" "part/remove" "delete_post";
     DELIVER = "part/ids" "part/timeline" "part/channel" "part/signal" "part/deliver" "deliver";
     DRAIN = "part/bucket" "drain";
@@ -120,6 +122,7 @@ scripts! {
     REMOVE_ENDED_MUTES = "part/mutes" "remove_ended_mutes";
     REMOVE_ENTRY = "part/timeline" "part/channel" "part/signal" "part/remove" "remove_entry";
     REMOVE_FROM_SET = "part/tree" "part/compact" "remove_from_set";
+    REACTIVATE_USER = "reactivate_user";
     REQUEUE_JOBS = "part/turns" "requeue_jobs";
     REQUEUE_POSTS = "requeue_posts";
     REQUESTS_TO_PUBLIC = "requests_to_public";
@@ -137,6 +140,7 @@ scripts! {
     UNBLOCK = "part/channel" "part/signal" "part/exclusions" "unblock";
     UNMUTE = "part/channel" "part/signal" "part/exclusions" "unmute";
     WATERMARK = "part/stars" "watermark";
+    WITHHOLD_FOLLOW = "part/channel" "part/signal" "part/exclusions" "part/follow" "withhold_follow";
     WRITE_FOLLOW = "part/channel" "part/signal" "write_follow";
     WRITE_REGION = "write_region";
     WRITE_TIMES = "part/times" "write_times";

@@ -102,7 +102,7 @@ impl App {
         for (pair, (truth, mirror, back)) in pairs.iter().zip(tickets) {
             let (block, follow) = replies.take(truth)?;
             let is_mirrored = replies.take(mirror)?.contains(&true);
-            let follows = [follow, replies.take(back)?];
+            let follows = [follow, replies.take(back)?.state];
             if block.since.is_some() != is_mirrored {
                 faulty.push((*pair, Fault::Torn));
             } else if is_mirrored

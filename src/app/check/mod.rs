@@ -5,6 +5,7 @@
 //! writing concurrently, so the check reads suspect data again before it counts a fault. An operation with an intent is
 //! in progress, and is not a fault.
 
+mod activity;
 mod boundary;
 mod cold;
 
@@ -15,16 +16,17 @@ use crate::app::App;
 use crate::app::delivery::Backlog;
 use crate::app::edge::Edge;
 use crate::app::error::Error;
+use crate::model::account::Account;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::relation::{Follow, FollowState, Side};
-use crate::model::user::{UserFields, Username};
+use crate::model::user::Username;
 use crate::store::batch::Batch;
 use crate::store::intent::{self, Operation};
 use crate::store::key::INTENT_PARTITIONS;
 use crate::store::name::{self, Holder};
 use crate::store::relation::{self, PROBE};
-use crate::store::user;
+use crate::store::{account, user};
 
 /// Maximum number of users per batch.
 pub const USERS_AT_A_TIME: u64 = 500;
@@ -52,6 +54,8 @@ pub struct Findings {
     /// Names that resolve to no user or to a user with another name, and users whose name does not resolve to
     /// them.
     pub wrong_names: u64,
+    /// Accounts with names or follows that do not agree with the account being active or not.
+    pub wrong_activities: u64,
     /// Abandoned jobs that were to push a post to timelines or to remove a post from them.
     pub given_up: u64,
     /// Posts that the archive rejected.
@@ -76,6 +80,7 @@ impl Findings {
             + self.crossed_blocks
             + self.stray_requests
             + self.wrong_names
+            + self.wrong_activities
             + self.given_up
             + self.unmovable
             + self.miscounted
@@ -95,6 +100,7 @@ impl AddAssign for Findings {
             crossed_blocks,
             stray_requests,
             wrong_names,
+            wrong_activities,
             given_up,
             unmovable,
             miscounted,
@@ -110,6 +116,7 @@ impl AddAssign for Findings {
         self.crossed_blocks += crossed_blocks;
         self.stray_requests += stray_requests;
         self.wrong_names += wrong_names;
+        self.wrong_activities += wrong_activities;
         self.given_up += given_up;
         self.unmovable += unmovable;
         self.miscounted += miscounted;
@@ -169,8 +176,8 @@ impl App {
     /// With `repair`, repairs faults.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
-        let records = ids.iter().zip(self.usernames(&ids).await?);
-        let records: Vec<_> = records.filter_map(|(&id, username)| Some((id, username?))).collect();
+        let accounts = self.accounts(&ids).await?.into_iter().flatten();
+        let records: Vec<_> = accounts.map(|account| (account.user, account.username)).collect();
         let mut findings = Findings { users: records.len() as u64, ..Findings::default() };
         let existing: Vec<UserId> = records.iter().map(|(id, _)| *id).collect();
         let unnamed = self.unnamed(self.unnamed(records).await?).await?;
@@ -183,6 +190,7 @@ impl App {
         for side in [Side::Following, Side::Followers, Side::Requesting, Side::Requests] {
             findings += self.check_lists(&ids, side, repair).await?;
         }
+        findings += self.check_withheld(&existing, repair).await?;
         findings += self.check_boundaries(&existing, repair).await?;
         findings += self.check_posts(&ids, repair).await?;
         Ok(findings)
@@ -201,19 +209,23 @@ impl App {
     pub async fn check_names(&self, shard: u32, repair: bool) -> Result<Findings, Error> {
         let names = name::all(self.keys(), shard).send("check: names", self.store()).await?;
         let ids: Vec<UserId> = names.iter().map(|(_, holder)| holder.user()).collect();
-        let found = self.usernames(&ids).await?;
+        let found = self.accounts(&ids).await?;
         let mut findings = Findings::default();
         for ((username, holder), found) in names.into_iter().zip(found) {
-            let leads_there = found.as_deref() == Some(username.as_str());
-            match holder {
-                Holder::Settled(_) if leads_there => {}
-                Holder::Settled(_) => {
+            let found = found.filter(|account| account.username == username.as_str());
+            match (holder, found) {
+                (Holder::Settled(_), Some(account)) if account.is_active() => {}
+                (Holder::Inactive(_), Some(account)) if !account.is_active() => {}
+                (Holder::Settled(_) | Holder::Inactive(_), Some(account)) => {
+                    findings += self.check_activity(account.user, repair).await?;
+                }
+                (Holder::Settled(_) | Holder::Inactive(_), None) => {
                     findings.wrong_names += 1;
                     if repair {
                         name::free(self.keys(), &username, holder).send("check: free", self.store()).await?;
                     }
                 }
-                Holder::Reserved(user) => {
+                (Holder::Reserved(user), _) => {
                     // A reservation with an intent is in progress, or the repairer will finish it.
                     if !self
                         .unfinished()
@@ -249,13 +261,12 @@ impl App {
         Ok(Findings { given_up: failed, unmovable, unfinished, ..Findings::default() })
     }
 
-    /// Returns the username in each of these users' records; `None` for users without a record.
-    async fn usernames(&self, ids: &[UserId]) -> Result<Vec<Option<String>>, Error> {
+    /// Returns these users' accounts; `None` for users without a record.
+    async fn accounts(&self, ids: &[UserId]) -> Result<Vec<Option<Account>>, Error> {
         let mut batch = Batch::new("check: users");
-        let read = |&id: &UserId| batch.push(user::read(self.keys(), id, UserFields::NONE));
+        let read = |&id: &UserId| batch.push(account::read(self.keys(), id));
         let tickets = ids.iter().map(read).collect();
-        let users = batch.send(self.store()).await?.take_all(tickets)?;
-        Ok(users.into_iter().map(|user| user.map(|user| user.username)).collect())
+        Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
     /// Returns the users whose name neither resolves to them nor is reserved for them.
@@ -329,8 +340,11 @@ impl App {
             if under_way.contains(&Operation::Edge { follower: edge.follower, followee: edge.followee }) {
                 continue;
             }
-            let ends = self.usernames(&[edge.follower, edge.followee]).await?;
-            if ends.iter().all(Option::is_some) && edge.follower != edge.followee {
+            let ends = self.accounts(&[edge.follower, edge.followee]).await?;
+            let is_listed = |account: &Option<Account>| account.as_ref().is_some_and(Account::is_active);
+            if entry.side.is_truth() && ends[0].is_some() && ends[1].is_some() && !is_listed(&ends[1]) {
+                findings += self.check_activity(edge.followee, repair).await?;
+            } else if ends.iter().all(Option::is_some) && edge.follower != edge.followee {
                 findings.torn_edges += 1;
                 if repair {
                     self.repair_edges(&[edge]).await?;
@@ -351,13 +365,14 @@ impl App {
         let truths = self.read_truths(entries.iter().map(Entry::edge)).await?;
         let mirrors = self.read_mirrors(entries).await?;
         let others: Vec<UserId> = entries.iter().map(|entry| entry.follow.user).collect();
-        let others = self.usernames(&others).await?;
+        let others = self.accounts(&others).await?;
         let looks = entries.iter().zip(truths).zip(mirrors).zip(others);
         let suspect = looks.filter_map(|(((entry, (_, truth)), mirror), other)| {
             // A mirror with an authoritative entry is checked from the authoritative side.
             let is_seen_here = entry.side.is_truth() || truth == FollowState::None;
             let is_torn = mirror_of(truth) != mirror && is_seen_here;
-            let is_wrong = other.is_none() || entry.user == entry.follow.user;
+            let is_listed = |account: Account| !entry.side.is_truth() || account.is_active();
+            let is_wrong = !other.is_some_and(is_listed) || entry.user == entry.follow.user;
             (is_torn || is_wrong).then_some(*entry)
         });
         Ok(suspect.collect())

@@ -10,10 +10,12 @@
 //! 1. Record an intent specific to this call.
 //! 2. Write the truth and check the rules, atomically in the follower's slot. A repeated follow keeps its time.
 //! 3. Make the mirror equal to the truth, including the time. If this shows that a request is to a public account,
-//!    accept the request, if it is still the same one, and repeat this step.
+//!    accept the request, if it is still the same one, and repeat this step. If the followee has been deleted, end the
+//!    follow, and repeat this step.
 //! 4. Read the truth again. After every write that adds a follow's mirror, merge the followee's posts into the
-//!    follower's timeline, if the timeline exists. While the truth differs from the mirrored value, repeat steps 3 and
-//!    4.
+//!    follower's timeline, if the timeline exists. If step 3 has shown that the followee's account is inactive, and the
+//!    follow is not *withheld*, or the other way round, change that in the follower's slot. While the truth differs from
+//!    the mirrored value, or this has changed, repeat steps 3 and 4.
 //! 5. Drop this call's intent, but no other call's intent.
 //!
 //! # Why
@@ -29,6 +31,10 @@
 //! written; the call that makes the account public then finds no request. So the script that writes the mirror returns
 //! whether the account is private. A request is accepted by its time: a slow call must not accept a later request, made
 //! when the account was private again.
+//!
+//! An account may become inactive or active at any time ([`crate::app::account`]). Its follows are then repaired one by
+//! one. A follow is withheld as the mirror's slot says, and that slot is read again afterwards, so that calls of
+//! different times agree on the last state.
 
 pub(super) mod block;
 mod public;
@@ -40,7 +46,8 @@ use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::relation::FollowState;
 use crate::store::batch::Batch;
-use crate::store::follow::{self, Followed, NewFollow};
+use crate::store::command::Command;
+use crate::store::follow::{self, Followed, Followee, NewFollow, StoredFollow};
 use crate::store::intent::{Intent, Operation};
 use crate::store::timeline::View;
 
@@ -52,7 +59,7 @@ pub(super) struct Edge {
 }
 
 impl Edge {
-    fn operation(self) -> Operation {
+    pub(super) fn operation(self) -> Operation {
         let Self { follower, followee } = self;
         Operation::Edge { follower, followee }
     }
@@ -80,11 +87,16 @@ pub(super) struct Written {
     pub(super) version: Option<Version>,
 }
 
+/// An edge whose mirror has been written, and the followee's account at that time.
+type Mirrored = (SeenEdge, Followee);
+
 /// The state read after writing mirrors.
 #[derive(Default)]
 struct SeenAgain {
     /// Edges whose truth differs from the mirrored value.
     differing: Vec<SeenEdge>,
+    /// Edges that must be withheld, or put back into the follower's lists.
+    misplaced: Vec<(Edge, bool)>,
     /// Added follows, each with a view of the follower's timeline.
     added: Vec<(Edge, View)>,
 }
@@ -165,7 +177,7 @@ impl App {
     }
 
     /// Makes the mirrors of these edges equal to their truths, under these intents: a caller may be interrupted.
-    async fn mirror_edges(&self, edges: &[Edge], intents: &[Intent]) -> Result<(), Error> {
+    pub(super) async fn mirror_edges(&self, edges: &[Edge], intents: &[Intent]) -> Result<(), Error> {
         let deadline = Deadline::start(&*self.0.clock);
         self.record(intents, &deadline).await?;
         let seen = self.read_truths(edges.iter().copied()).await?;
@@ -181,80 +193,119 @@ impl App {
     ) -> Result<(), Error> {
         while !edges.is_empty() {
             deadline.check()?;
-            let (accepted, mirrored) = self.mirror(edges, deadline).await?;
-            edges = accepted;
+            let (changed, mirrored) = self.mirror(edges, deadline).await?;
+            edges = changed;
             if mirrored.is_empty() {
                 continue;
             }
             let seen = self.read_again(&mirrored).await?;
             self.merge_followed(&seen.added).await?;
+            edges.extend(self.withhold(seen.misplaced, deadline).await?);
             edges.extend(seen.differing);
         }
         Ok(())
     }
 
-    /// Runs step 3 once. Returns the requests to public accounts, which it has accepted, and whose mirrors must be
-    /// written again; and all other edges. Makes one round trip, plus one if there are such requests.
+    /// Runs step 3 once. Returns the follows that it has accepted or ended because of the followee's account, whose
+    /// mirrors must be written again; and all other edges. Makes one round trip, plus one if there are such follows.
     async fn mirror(
         &self,
         edges: Vec<SeenEdge>,
         deadline: &Deadline<'_>,
-    ) -> Result<(Vec<SeenEdge>, Vec<SeenEdge>), Error> {
+    ) -> Result<(Vec<SeenEdge>, Vec<Mirrored>), Error> {
         let mut batch = Batch::new("edge: mirror");
         let write = |&(Edge { follower, followee }, state): &SeenEdge| {
             batch.push(follow::mirror(self.keys(), follower, followee, state))
         };
         let tickets = edges.iter().map(write).collect();
-        let is_private = batch.send(self.store()).await?.take_all(tickets)?;
-        let is_accepted = |((_, state), is_private): &(SeenEdge, bool)| {
-            matches!(state, FollowState::Requested(_)) && !is_private
+        let followees = batch.send(self.store()).await?.take_all(tickets)?;
+        let is_to_change = |((_, state), followee): &Mirrored| match followee {
+            Followee::Public => matches!(state, FollowState::Requested(_)),
+            Followee::Deleted => *state != FollowState::None,
+            Followee::Private | Followee::Inactive => false,
         };
-        let (accepted, mirrored): (Vec<_>, Vec<_>) = edges.into_iter().zip(is_private).partition(is_accepted);
-        let edges =
-            |edges: Vec<(SeenEdge, bool)>| edges.into_iter().map(|(edge, _)| edge).collect::<Vec<_>>();
-        Ok((self.accept(edges(accepted), deadline).await?, edges(mirrored)))
+        let (to_change, mirrored): (Vec<_>, Vec<_>) =
+            edges.into_iter().zip(followees).partition(is_to_change);
+        Ok((self.accept_or_end(to_change, deadline).await?, mirrored))
     }
 
-    /// Accepts requests to public accounts, unless they have changed. Makes one round trip; none if there are none.
-    async fn accept(&self, requests: Vec<SeenEdge>, deadline: &Deadline<'_>) -> Result<Vec<SeenEdge>, Error> {
-        if requests.is_empty() {
-            return Ok(requests);
+    /// Accepts requests to public accounts, unless they have changed, and ends follows of deleted users. Makes one round
+    /// trip; none if there are none.
+    async fn accept_or_end(
+        &self,
+        edges: Vec<Mirrored>,
+        deadline: &Deadline<'_>,
+    ) -> Result<Vec<SeenEdge>, Error> {
+        let now = self.now();
+        let change = |&((Edge { follower, followee }, state), account): &Mirrored| match (account, state) {
+            (Followee::Deleted, _) => {
+                follow::end(self.keys(), follower, followee).map(|(state, _)| Ok(state))
+            }
+            (_, FollowState::Requested(at)) => follow::accept(self.keys(), follower, followee, Some(at), now),
+            (_, _) => follow::accept(self.keys(), follower, followee, None, now),
+        };
+        let changes = edges.iter().map(change).collect();
+        let edges = edges.iter().map(|((edge, _), _)| *edge).collect();
+        self.change_truths("edge: accept", edges, changes, deadline).await
+    }
+
+    /// Withholds follows of users whose accounts are inactive, and puts others back into the followers' lists. Makes one
+    /// round trip; none if there are none.
+    async fn withhold(
+        &self,
+        misplaced: Vec<(Edge, bool)>,
+        deadline: &Deadline<'_>,
+    ) -> Result<Vec<SeenEdge>, Error> {
+        let change = |&(Edge { follower, followee }, is_withheld): &(Edge, bool)| {
+            follow::withhold(self.keys(), follower, followee, is_withheld)
+        };
+        let changes = misplaced.iter().map(change).collect();
+        let edges = misplaced.into_iter().map(|(edge, _)| edge).collect();
+        self.change_truths("edge: withhold", edges, changes, deadline).await
+    }
+
+    /// Changes the truths of these edges. Makes one round trip; none if there are none.
+    async fn change_truths(
+        &self,
+        step: &'static str,
+        edges: Vec<Edge>,
+        changes: Vec<Command<FollowState>>,
+        deadline: &Deadline<'_>,
+    ) -> Result<Vec<SeenEdge>, Error> {
+        if edges.is_empty() {
+            return Ok(Vec::new());
         }
         deadline.check()?;
-        let mut batch = Batch::new("edge: accept");
-        let now = self.now();
-        let accept = |&(Edge { follower, followee }, state): &SeenEdge| {
-            let requested = match state {
-                FollowState::Requested(at) => Some(at),
-                FollowState::None | FollowState::Following(_) => None,
-            };
-            batch.push(follow::accept(self.keys(), follower, followee, requested, now))
-        };
-        let tickets = requests.iter().map(accept).collect();
+        let mut batch = Batch::new(step);
+        let tickets = changes.into_iter().map(|change| batch.push(change)).collect();
         let sent = batch.send(self.store()).await;
-        for (edge, _) in &requests {
+        for edge in &edges {
+            // Redis may have executed a write that failed.
             self.store().forget_sessions(edge.follower);
         }
-        let states = sent?.take_all(tickets)?;
-        Ok(requests.into_iter().zip(states).map(|((edge, _), state)| (edge, state)).collect())
+        Ok(edges.into_iter().zip(sent?.take_all(tickets)?).collect())
     }
 
-    /// Reads the state after mirrors were written: the truths that have changed and, for each added follow whose
-    /// follower has a timeline, the floor down to which that timeline is complete. Makes one round trip.
-    async fn read_again(&self, edges: &[SeenEdge]) -> Result<SeenAgain, Error> {
+    /// Reads the state after mirrors were written: the truths that have changed, the follows that must be withheld or
+    /// put back and, for each added follow whose follower has a timeline, the floor down to which that timeline is
+    /// complete. Makes one round trip.
+    async fn read_again(&self, edges: &[Mirrored]) -> Result<SeenAgain, Error> {
         let mut batch = Batch::new("edge: read truth");
-        let read = |&(Edge { follower, followee }, mirrored): &SeenEdge| {
+        let read = |&((Edge { follower, followee }, mirrored), account): &Mirrored| {
             let truth = batch.push(follow::read(self.keys(), follower, followee));
-            let is_added = matches!(mirrored, FollowState::Following(_));
+            let is_added = matches!(mirrored, FollowState::Following(_)) && account != Followee::Inactive;
             (truth, is_added.then(|| self.floor_of(&mut batch, follower)))
         };
         let tickets: Vec<_> = edges.iter().map(read).collect();
         let mut replies = batch.send(self.store()).await?;
         let mut seen = SeenAgain::default();
-        for (&(edge, mirrored), (truth, timeline)) in edges.iter().zip(tickets) {
-            let truth = replies.take(truth)?;
-            if truth != mirrored {
-                seen.differing.push((edge, truth));
+        for (&((edge, mirrored), account), (truth, timeline)) in edges.iter().zip(tickets) {
+            let StoredFollow { state, is_withheld } = replies.take(truth)?;
+            let is_to_be_withheld = account == Followee::Inactive;
+            if state != mirrored {
+                seen.differing.push((edge, state));
+            } else if state != FollowState::None && is_withheld != is_to_be_withheld {
+                seen.misplaced.push((edge, is_to_be_withheld));
             }
             if let Some(view) = timeline.map(|timeline| replies.take(timeline)).transpose()?.flatten() {
                 seen.added.push((edge, view));
@@ -272,7 +323,8 @@ impl App {
         let read = |edge: Edge| (edge, batch.push(follow::read(self.keys(), edge.follower, edge.followee)));
         let tickets: Vec<_> = edges.map(read).collect();
         let mut replies = batch.send(self.store()).await?;
-        let take = |(edge, ticket)| Ok((edge, replies.take(ticket)?));
-        tickets.into_iter().map(take).collect()
+        let (edges, tickets): (Vec<_>, Vec<_>) = tickets.into_iter().unzip();
+        let truths = replies.take_all(tickets)?.into_iter().map(|truth| truth.state);
+        Ok(edges.into_iter().zip(truths).collect())
     }
 }

@@ -20,7 +20,7 @@ impl Read for UserByName {
         let holder = requests.holder(&self.0);
         Pending::hot(move |responses| match responses.holder(holder)? {
             Some(Holder::Settled(user)) => Ok(Some(user)),
-            Some(Holder::Reserved(_)) | None => Ok(None),
+            Some(Holder::Reserved(_) | Holder::Inactive(_)) | None => Ok(None),
         })
     }
 }

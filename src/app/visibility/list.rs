@@ -10,6 +10,7 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::{try_join, try_join_all};
 
+use crate::app::account::read::InactiveAmong;
 use crate::app::error::Error;
 use crate::app::exclusion::BlockersAmong;
 use crate::app::read::{Load, Many, Shared};
@@ -263,7 +264,8 @@ impl<L: Load> Visible<'_, L> {
     }
 
     /// Returns all entries of one of the viewer's own lists, newest first; `None` if the list is not among the
-    /// exclusions, but stored. Makes at most one round trip.
+    /// exclusions, but stored. Makes one round trip, or two for a viewer whom too many users block to cache; none if the
+    /// list is empty.
     async fn own_entries(&self, list: OwnList) -> Result<Option<Vec<Position>>, Error> {
         let viewer = self.viewer.signed_in()?;
         let exclusions = self.app.exclusions(viewer).await?;
@@ -278,10 +280,17 @@ impl<L: Load> Visible<'_, L> {
             let mut hidden = hidden.into_iter();
             entries.retain(|_| hidden.next() == Some(false));
         }
+        if !entries.is_empty() {
+            // The entries of inactive users stay among the exclusions, which keep hiding them once they are active.
+            let users = Shared(entries.iter().map(|entry| entry.user).collect());
+            let inactive = self.load.load(InactiveAmong(users)).await?;
+            let mut inactive = inactive.iter();
+            entries.retain(|_| inactive.next() == Some(&false));
+        }
         Ok(Some(entries))
     }
 
-    /// Returns a page of one of the viewer's own lists. Makes at most one round trip, and further ones to replace
+    /// Returns a page of one of the viewer's own lists. Makes at most two round trips, and further ones to replace
     /// requests of users whom the viewer may not see.
     pub async fn own_page(
         &self,
@@ -296,7 +305,7 @@ impl<L: Load> Visible<'_, L> {
         Ok(Arc::new(Page { entries, has_previous: page.has_previous, has_next: page.has_next }))
     }
 
-    /// Returns the length of one of the viewer's own lists. Makes at most one round trip.
+    /// Returns the length of one of the viewer's own lists. Makes at most two round trips.
     pub async fn own_count(&self, list: OwnList) -> Result<u64, Error> {
         match self.own_entries(list).await? {
             Some(entries) => Ok(entries.len() as u64),

@@ -10,8 +10,8 @@ if redis.call('ZSCORE', KEYS[2], 'user') then return 0 end
 local fields = tonumber(ARGV[1])
 local record = {}
 for i = 2, fields, 2 do record[ARGV[i]] = ARGV[i + 1] end
-local there = redis.call('HGET', KEYS[1], 'username')
-if there and there ~= record['username'] then return 0 end
+local there = redis.call('HMGET', KEYS[1], 'username', 'inactive_username')
+if there[2] or (there[1] and there[1] ~= record['username']) then return 0 end
 redis.call('HSET', KEYS[1], unpack(ARGV, 2, fields + 1))
 local password, session, value = ARGV[fields + 2], ARGV[fields + 3], ARGV[fields + 4]
 if password ~= '' then redis.call('HSET', KEYS[3], 'password', password) end

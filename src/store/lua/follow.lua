@@ -3,42 +3,44 @@
 -- becomes a follow. Follows and requests count together against the limit, so that an accepted request does not exceed
 -- it.
 -- KEYS[1]  the users that the user follows: a sorted set, scored by time      KEYS[2]  the users that the user has
---          requested to follow: the same      KEYS[3]  the users that the user blocks: the same
+--          requested to follow: the same      KEYS[3]  the follows that are withheld
 -- KEYS[4]  the sessions, which have the version of the exclusions
--- KEYS[5]  the newest of those who block the user     KEYS[6]  their number
--- KEYS[7…]  for each member, the shards that may contain it, from the root down
+-- KEYS[5]  the users that the user blocks: a sorted set
+-- KEYS[6]  the newest of those who block the user     KEYS[7]  their number
+-- KEYS[8…]  for each member, the shards that may contain it, from the root down
 -- ARGV[1]  the follow limit     ARGV[2]  the number of shards of a member
 -- ARGV[3]  the capacity of a shard, except those of the last level
 -- ARGV[4…] member, time, 1 if the account is private, else 0; member, …
 -- Returns  { for each member { result, time } }, with the results 'followed', 'requested', 'following' (as before),
 --          'waiting' (requested before), 'limit', 'blocking' and 'blocked'; the time is '' if there is no follow and no
 --          request; then the version of the exclusions or nil
-local following, requesting, sessions = KEYS[1], KEYS[2], KEYS[4]
+local follows = follows_at(1)
 local limit, shards, room = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local count = redis.call('ZCARD', following) + redis.call('ZCARD', requesting)
+local count = redis.call('ZCARD', follows.following) + redis.call('ZCARD', follows.requesting)
+  + redis.call('ZCARD', follows.withheld)
 
 local function write(member, at, is_private, path)
-  if redis.call('ZSCORE', KEYS[3], member) then return { 'blocking', '' } end
-  if is_in_compact({ newest = KEYS[5], count = KEYS[6], path = path }, member, room) then return { 'blocked', '' } end
-  local state, since = follow_of(following, requesting, member)
+  if redis.call('ZSCORE', KEYS[5], member) then return { 'blocking', '' } end
+  if is_in_compact({ newest = KEYS[6], count = KEYS[7], path = path }, member, room) then return { 'blocked', '' } end
+  local state, since = follow_of(follows, member)
   if state == 'following' then return { 'following', since } end
   if state == 'requested' and is_private then return { 'waiting', since } end
   if state == 'requested' then
-    accept_request(following, requesting, sessions, member, at)
+    accept_request(follows, member, at)
     return { 'followed', at }
   end
   if count >= limit then return { 'limit', '' } end
   count = count + 1
-  redis.call('ZADD', is_private and requesting or following, at, member)
-  if is_private then raise_exclusions(sessions) end
-  signal(following, 'relation ' .. member)
+  redis.call('ZADD', is_private and follows.requesting or follows.following, at, member)
+  if is_private then raise_exclusions(follows.sessions) end
+  signal(follows.following, 'relation ' .. member)
   return { is_private and 'requested' or 'followed', at }
 end
 
 local results = {}
 for index = 4, #ARGV, 3 do
-  local first = 7 + #results * shards
+  local first = 8 + #results * shards
   local path = { unpack(KEYS, first, first + shards - 1) }
   results[#results + 1] = write(ARGV[index], ARGV[index + 1], ARGV[index + 2] == '1', path)
 end
-return { results, redis.call('HGET', sessions, 'exclusions') }
+return { results, redis.call('HGET', follows.sessions, 'exclusions') }

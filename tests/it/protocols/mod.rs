@@ -1,5 +1,6 @@
 //! Model tests: steps in any order, interrupted at any point.
 
+pub(crate) mod accounts;
 pub(crate) mod agreement;
 pub(crate) mod archiving;
 pub(crate) mod boundaries;

@@ -39,6 +39,7 @@ pub(super) struct Model {
     pub(super) blocks: Pairs,
     pub(super) mutes: BTreeMap<(usize, usize), NaiveMute>,
     pub(super) private: BTreeSet<usize>,
+    pub(super) suspended: BTreeSet<usize>,
     pub(super) posts: Vec<NaivePost>,
 }
 
@@ -110,7 +111,11 @@ impl Model {
         if user == other {
             return Some("SELF");
         }
-        if self.blocks.contains_key(&(other, user)) {
+        if self.hides(Some(user), other) {
+            // A block can be lifted although its user is hidden.
+            if change == Change::Unblock {
+                self.blocks.remove(&(user, other));
+            }
             return Some("NOT_FOUND");
         }
         let (there, back) = ((user, other), (other, user));
@@ -155,10 +160,27 @@ impl Model {
             return;
         }
         self.private.remove(&user);
-        let accepted: Vec<_> = self.requests.keys().filter(|(_, to)| *to == user).copied().collect();
+        self.accept_requests();
+    }
+
+    /// Accepts the requests of active users to follow users with public accounts.
+    fn accept_requests(&mut self) {
+        let is_accepted = |(from, to): &&(usize, usize)| {
+            !self.private.contains(to) && [from, to].iter().all(|user| !self.suspended.contains(user))
+        };
+        let accepted: Vec<_> = self.requests.keys().filter(is_accepted).copied().collect();
         for pair in accepted {
             self.requests.remove(&pair);
             self.follows.insert(pair, self.now);
+        }
+    }
+
+    pub(super) fn suspend(&mut self, user: usize, is_suspended: bool) {
+        if is_suspended {
+            self.suspended.insert(user);
+        } else {
+            self.suspended.remove(&user);
+            self.accept_requests();
         }
     }
 
@@ -169,7 +191,13 @@ impl Model {
 
     /// Returns true if the viewer must not notice that the user exists.
     pub(super) fn hides(&self, viewer: Option<usize>, user: usize) -> bool {
-        viewer.is_some_and(|viewer| self.blocks.contains_key(&(user, viewer)))
+        let is_blocked = viewer.is_some_and(|viewer| self.blocks.contains_key(&(user, viewer)));
+        is_blocked || self.suspended.contains(&user)
+    }
+
+    /// Returns the users who can sign in.
+    pub(super) fn active(&self) -> Vec<usize> {
+        (0..USERS).filter(|user| !self.suspended.contains(user)).collect()
     }
 
     pub(super) fn has_block(&self, viewer: Option<usize>, user: usize) -> bool {

@@ -34,6 +34,9 @@ impl Play {
         let cut = self.random_cut();
         let Some(place) = self.timeline_places.choose(&mut self.rng).cloned() else { return };
         let Place { owner, at, cursor, .. } = place;
+        if self.model.suspended.contains(&owner) {
+            return;
+        }
         let query = format!(
             "query ($at: String) {{ viewer {{ timeline({}) {{ nodes {{ id }}
                 pageInfo {{ hasPreviousPage hasNextPage }} }} }} }}",
@@ -50,24 +53,22 @@ impl Play {
     pub(super) async fn begin_screens(&mut self) {
         self.newest = self.model.posts.last().map_or(0, |post| post.number);
         self.screens.clear();
-        for person in &self.people {
-            let app = &self.world.app;
+        for user in self.model.active() {
+            let (app, person) = (&self.world.app, &self.people[user]);
             let viewer = app.authenticate(&person.token).await.unwrap();
             let window = Window { direction: Direction::Forward, size: 100, from: None };
             let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
             let page: TimelinePage = app.timeline(&viewer, query).await.unwrap();
             let shown = page.page.entries.iter().map(|entry| entry.post.id.get()).collect();
             let seen = (!page.page.entries.is_empty()).then(|| page.seen_from(0));
-            self.screens.push(Screen { viewer, seen, shown });
+            self.screens.push(Screen { user, viewer, seen, shown });
         }
     }
 
     /// Receives the events since the screens began.
     pub(super) async fn check_screens(&mut self) {
-        for (user, Screen { viewer, seen, shown }) in
-            std::mem::take(&mut self.screens).into_iter().enumerate()
-        {
-            let Some(seen) = seen else { continue };
+        for Screen { user, viewer, seen, shown } in std::mem::take(&mut self.screens) {
+            let Some(seen) = seen.filter(|_| !self.model.suspended.contains(&user)) else { continue };
             let app = &self.world.app;
             let mut watch = app.watch_timeline(&viewer, Some(seen), UserFields::NONE).await.unwrap();
             let mut added = BTreeSet::new();

@@ -226,6 +226,9 @@ impl Play {
         let cut = self.random_cut();
         let Some(place) = self.own_places.choose(&mut self.rng).cloned() else { return };
         let Place { owner, list, at, cursor } = place;
+        if self.model.suspended.contains(&owner) {
+            return;
+        }
         let query = format!(
             "query ($at: String) {{ viewer {{ {list}({}) {{ totalCount nodes {{ id }}
                 pageInfo {{ hasPreviousPage hasNextPage }} }} }} }}",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fanfold::app::timeline::seen::Seen;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Clock as _;
+use fanfold::model::id::UserId;
 use fanfold::model::post::Visibility;
 use rand::rngs::StdRng;
 use rand::seq::IteratorRandom as _;
@@ -16,13 +17,14 @@ use crate::api::visibility::model::{Change, Entry, Model, NaivePost, USERS, numb
 use crate::api::visibility::users::RELATION;
 use crate::api::visibility::window::{Cut, Place};
 use crate::harness::sql::Database;
-use crate::harness::world::{ManualClock, Person, World, archive_all, deliver_all};
+use crate::harness::world::{ManualClock, PASSWORD, Person, World, archive_all, deliver_all};
 
 /// Maximum number of posts, so that one page holds a whole timeline.
 const MOST_POSTS: usize = 95;
 
 /// A client that shows a home timeline and receives live updates.
 pub(super) struct Screen {
+    pub(super) user: usize,
     pub(super) viewer: Viewer,
     pub(super) seen: Option<Seen>,
     pub(super) shown: BTreeSet<u64>,
@@ -127,11 +129,12 @@ impl Play {
     }
 
     pub(super) async fn delete(&mut self) {
-        let user = self.rng.random_range(0..USERS);
+        let user = self.random_active();
         let Some(index) = (0..self.model.posts.len()).choose(&mut self.rng) else { return };
         // Mostly by its author.
         let post = &self.model.posts[index];
-        let user = if self.rng.random_bool(0.7) { post.author } else { user };
+        let is_author = self.rng.random_bool(0.7) && !self.model.suspended.contains(&post.author);
+        let user = if is_author { post.author } else { user };
         let code = match () {
             () if post.author == user => None,
             () if self.model.sees(Some(user), post) => Some("NOT_YOURS"),
@@ -147,7 +150,7 @@ impl Play {
     }
 
     pub(super) async fn make_private(&mut self) {
-        let user = self.rng.random_range(0..USERS);
+        let user = self.random_active();
         let is_private = self.rng.random_bool(0.5);
         self.log.push(format!("{user} is private: {is_private}"));
         let query =
@@ -174,8 +177,12 @@ impl Play {
             20..23 => (Change::Block, self.model.follows.keys().choose(rng).copied()),
             _ => (Change::Unblock, self.model.blocks.keys().choose(rng).copied()),
         };
-        let any = (rng.random_range(0..USERS), rng.random_range(0..USERS));
-        let (user, other) = likely.filter(|_| rng.random_bool(0.6)).unwrap_or(any);
+        let can_act = |(user, _): &(usize, usize)| !self.model.suspended.contains(user);
+        let likely = likely.filter(can_act).filter(|_| rng.random_bool(0.6));
+        let (user, other) = match likely {
+            Some(pair) => pair,
+            None => (self.random_active(), self.rng.random_range(0..USERS)),
+        };
         self.log.push(format!("{user} {change:?} {other} at {}", self.model.now));
         let (name, more) = change.mutation();
         let query = format!(
@@ -194,12 +201,36 @@ impl Play {
         self.expect(&data[name], &expected, "the payload");
     }
 
+    /// Suspends a user, or lifts a suspension. At most three users are suspended at a time.
+    async fn suspend(&mut self) {
+        let user = self.rng.random_range(0..USERS);
+        let id = UserId::new(user as u64 + 1).unwrap();
+        let lifted = self.model.suspended.iter().copied().choose(&mut self.rng);
+        if let Some(lifted) = lifted.filter(|_| self.model.suspended.len() == 3 || self.rng.random_bool(0.4))
+        {
+            return self.lift_suspension(lifted).await;
+        }
+        self.log.push(format!("{user} is suspended"));
+        self.world.app.suspend_user(id).await.unwrap();
+        self.model.suspend(user, true);
+    }
+
+    /// Lifts a suspension, after which the user signs in again.
+    pub(super) async fn lift_suspension(&mut self, user: usize) {
+        self.log.push(format!("{user} is suspended no longer, at {}", self.model.now));
+        self.world.app.lift_suspension(UserId::new(user as u64 + 1).unwrap()).await.unwrap();
+        self.model.suspend(user, false);
+        let opened = self.world.app.login(&format!("ann{user}"), PASSWORD, None, None).await.unwrap();
+        self.people[user].token = opened.token.expose();
+    }
+
     pub(super) async fn act(&mut self) {
-        let author = self.rng.random_range(0..USERS);
+        let author = self.random_active();
         match self.rng.random_range(0..12) {
             0 | 1 => self.publish(author).await,
             2 => self.delete().await,
             3 => self.make_private().await,
+            4 => self.suspend().await,
             _ => self.change().await,
         }
         // Often, several changes have the same time.
@@ -217,11 +248,12 @@ impl Play {
             archive_all(&self.world.app).await;
         }
         self.check_screens().await;
-        for viewer in std::iter::once(None).chain((0..USERS).map(Some)) {
+        let active = self.model.active();
+        for viewer in std::iter::once(None).chain(active.iter().copied().map(Some)) {
             self.check_all(viewer).await;
             self.check_single(viewer).await;
         }
-        for user in 0..USERS {
+        for user in active {
             self.check_own(user).await;
         }
         for _ in 0..20 {
@@ -237,7 +269,12 @@ impl Play {
         Cut { is_forward: self.rng.random_bool(0.5), size: self.rng.random_range(1..4) }
     }
 
+    /// Draws a user who can sign in.
+    pub(super) fn random_active(&mut self) -> usize {
+        self.model.active().into_iter().choose(&mut self.rng).unwrap()
+    }
+
     pub(super) fn random_viewer(&mut self) -> Option<usize> {
-        self.rng.random_bool(0.9).then(|| self.rng.random_range(0..USERS))
+        self.rng.random_bool(0.9).then(|| self.random_active())
     }
 }

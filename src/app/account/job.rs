@@ -1,0 +1,92 @@
+//! Jobs of accounts: work that a call has left unfinished, or that is due later.
+//!
+//! Every server has a worker, which claims due jobs. A worker that stops leaves its job to another after a minute.
+
+use std::time::Duration;
+
+use crate::app::App;
+use crate::app::account::Walk;
+use crate::app::deadline::REPAIRED_AFTER;
+use crate::app::error::Error;
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::store::account::{self, Job};
+
+/// Interval between looks for due jobs.
+const ROUND: Duration = Duration::from_secs(2);
+/// Time after which a claimed job is due again, unless its worker has claimed it anew.
+const CLAIMED: Duration = Duration::from_mins(1);
+/// Maximum number of jobs read at a time.
+const PAGE: usize = 100;
+
+impl App {
+    /// Adds a job, which the workers take over unless this call finishes it within some seconds.
+    pub(super) async fn begin_job(&self, user: UserId) -> Result<Job, Error> {
+        let job = Job { user, token: self.rng().nonce() };
+        self.schedule_job(job, self.now().plus(REPAIRED_AFTER * 2)).await?;
+        Ok(job)
+    }
+
+    /// Makes a job due at this time.
+    pub(super) async fn schedule_job(&self, job: Job, due: Timestamp) -> Result<(), Error> {
+        account::add_job(self.keys(), job, due).send("account: job", self.store()).await?;
+        Ok(())
+    }
+
+    /// Leaves a job to the workers.
+    pub(super) async fn hand_over_job(&self, job: Job) -> Result<(), Error> {
+        self.schedule_job(job, self.now()).await
+    }
+
+    pub(super) async fn end_job(&self, job: Job) -> Result<(), Error> {
+        account::remove_job(self.keys(), job).send("account: job done", self.store()).await?;
+        Ok(())
+    }
+
+    /// Works on jobs of accounts until dropped.
+    pub async fn keep_working_on_accounts(&self) {
+        let mut rounds = tokio::time::interval(ROUND);
+        rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            rounds.tick().await;
+            if let Err(error) = self.work_on_accounts().await {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "jobs of accounts could not be done; retrying");
+            }
+        }
+    }
+
+    /// Does the jobs of accounts that are due. Returns the number of jobs done. A job that fails does not block others.
+    pub async fn work_on_accounts(&self) -> Result<usize, Error> {
+        let due = account::due_jobs(self.keys(), self.now(), PAGE);
+        let mut done = 0;
+        for (job, due) in due.send("account: jobs", self.store()).await? {
+            match self.work_on(job, due).await {
+                Ok(has_finished) => done += usize::from(has_finished),
+                Err(error) if self.gives_up_after(&error) => return Err(error),
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::error!(error, user = %job.user, "a job of an account failed; retrying later");
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Does a job that was due at `due`. Returns false if another process has claimed it.
+    async fn work_on(&self, job: Job, mut due: Timestamp) -> Result<bool, Error> {
+        let mut walk = Walk::default();
+        loop {
+            let until = self.now().plus(CLAIMED);
+            let claim = account::claim_job(self.keys(), job, due, until);
+            if !claim.send("account: claim", self.store()).await? {
+                return Ok(false);
+            }
+            due = until;
+            if self.make_agree(job.user, &mut walk, 1).await? {
+                self.end_job(job).await?;
+                return Ok(true);
+            }
+        }
+    }
+}

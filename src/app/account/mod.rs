@@ -1,0 +1,221 @@
+//! Accounts that are suspended or deleted, and what follows from that: no one sees an inactive account, its posts and
+//! its follows, until it is active again.
+//!
+//! The user's record is the truth. While the account is inactive, it has no username, so that every read of the record
+//! finds no such user, in the same command as before. Other data follow, each in a slot of its own:
+//! - The name leads to no one.
+//! - The set of inactive users contains the user; lists that only their owner sees are filtered by it.
+//! - The user's follows are not mirrored, and follows of the user are withheld ([`crate::app::edge`]), so that no list
+//!   and no count contains them.
+//!
+//! A change of the record runs these steps:
+//! 1. Add a job specific to this call, which a worker takes over after some seconds.
+//! 2. Change the record, and end the sessions. From now on, no one sees the user and their posts.
+//! 3. Make the name and the set agree with the record, and read the record again. Repeat this while it differs.
+//! 4. Make the follows agree with it, portion by portion. Each reads the record's slot.
+//! 5. Remove the job.
+//!
+//! # Why
+//! A call that is interrupted leaves its job, and so do two calls that overlap: each makes everything agree with the
+//! last state that it has read, and one that is interrupted between its read and its write still has a job. If an
+//! account is large, step 4 takes longer than a client waits; the worker then continues.
+//!
+//! Not here: the deletion of accounts whose time has come (`app::account::erase`).
+
+mod job;
+pub(in crate::app) mod read;
+
+use crate::app::App;
+use crate::app::edge::Edge;
+use crate::app::error::{Broken, Error};
+use crate::model::account::{Account, Inactivity};
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::model::page::{Direction, Position, Window};
+use crate::model::relation::Side;
+use crate::model::user::Username;
+use crate::store::account::{self, Job};
+use crate::store::batch::Batch;
+use crate::store::command::Command;
+use crate::store::name::{self, Holder};
+use crate::store::{self, Feature};
+use crate::store::{follow, relation};
+
+/// Number of follows that are written together.
+const TOGETHER: usize = 500;
+/// Maximum number of portions of follows that a call writes before it leaves the rest to the workers.
+const PORTIONS: usize = 20;
+
+/// The progress of making follows agree with an account.
+pub(in crate::app) struct Walk {
+    /// The users whose follows by the user are withheld and have not been visited; `None` before the first portion. These
+    /// are in no list, and must be put back if the others' accounts have become active meanwhile.
+    withheld: Option<Vec<UserId>>,
+    /// The lists that are left, the current one last.
+    lists: Vec<Side>,
+    /// The last entry of the current list that was visited.
+    last: Option<Position>,
+}
+
+impl Default for Walk {
+    fn default() -> Self {
+        let lists = vec![Side::Requests, Side::Followers, Side::Requesting, Side::Following];
+        Self { withheld: None, lists, last: None }
+    }
+}
+
+impl App {
+    /// Returns an account, whether or not it is active; `None` if there is no such user. Makes one round trip.
+    pub async fn account(&self, user: UserId) -> Result<Option<Account>, Error> {
+        Ok(account::read(self.keys(), user).send("account", self.store()).await?)
+    }
+
+    /// Makes an account inactive. Returns false if there is no such user. Makes eight round trips, plus some for each 500
+    /// follows; the workers change the follows beyond the first 10,000.
+    pub(in crate::app) async fn deactivate(
+        &self,
+        user: UserId,
+        inactivity: Inactivity,
+        at: Timestamp,
+    ) -> Result<bool, Error> {
+        self.enter(Feature::Inactivity).await?;
+        let job = self.begin_job(user).await?;
+        let deactivate = account::deactivate(self.keys(), user, inactivity, at);
+        let username = self.write_account(user, deactivate).await?;
+        self.store().persist().await;
+        if username.is_none() {
+            self.end_job(job).await?;
+            return Ok(false);
+        }
+        self.follow_account(job).await?;
+        Ok(true)
+    }
+
+    /// Removes a reason for which an account is inactive. Returns false if the account is not inactive for this reason,
+    /// or is being erased. Makes as many round trips as [`App::deactivate`].
+    pub(in crate::app) async fn reactivate(
+        &self,
+        user: UserId,
+        inactivity: Inactivity,
+    ) -> Result<bool, Error> {
+        let job = self.begin_job(user).await?;
+        let reactivate = account::reactivate(self.keys(), user, inactivity);
+        let has_changed = self.write_account(user, reactivate).await?;
+        self.follow_account(job).await?;
+        Ok(has_changed)
+    }
+
+    /// Performs a write to a user's record and sessions.
+    async fn write_account<T: Send + 'static>(&self, user: UserId, write: Command<T>) -> Result<T, Error> {
+        let written = self.write_sessions(user, "account: record", write).await;
+        self.store().forget_user(user);
+        written
+    }
+
+    /// Runs steps 3 to 5 of a call, or leaves the rest to the workers.
+    async fn follow_account(&self, job: Job) -> Result<(), Error> {
+        let mut walk = Walk::default();
+        match self.make_agree(job.user, &mut walk, PORTIONS).await {
+            Ok(true) => self.end_job(job).await,
+            Ok(false) | Err(Error::Broken(Broken::Late)) => self.hand_over_job(job).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes all other data agree with an account, up to this number of portions of follows. Returns true if all is
+    /// done.
+    pub(in crate::app) async fn make_agree(
+        &self,
+        user: UserId,
+        walk: &mut Walk,
+        portions: usize,
+    ) -> Result<bool, Error> {
+        if walk.withheld.is_none() {
+            self.make_name_agree(user).await?;
+            let withheld = follow::withheld(self.keys(), user);
+            walk.withheld = Some(withheld.send("account: withheld", self.store()).await?);
+        }
+        for _ in 0..portions {
+            if !self.make_follows_agree(user, walk).await? {
+                return Ok(true);
+            }
+        }
+        Ok(walk.lists.is_empty())
+    }
+
+    /// Makes the name and the set of inactive users agree with the record. Makes three round trips, plus two whenever
+    /// another call changes the record concurrently.
+    async fn make_name_agree(&self, user: UserId) -> Result<(), Error> {
+        let mut seen = self.account(user).await?;
+        while let Some(account) = seen {
+            self.write_name(&account).await?;
+            let again = self.account(user).await?;
+            if again.as_ref().is_some_and(|again| again.is_active() == account.is_active()) {
+                break;
+            }
+            seen = again;
+        }
+        Ok(())
+    }
+
+    /// Writes the name of an account and its entry in the set of inactive users.
+    async fn write_name(&self, account: &Account) -> Result<(), Error> {
+        let user = account.user;
+        let mut batch = Batch::new("account: name");
+        let (before, after) = match account.is_active() {
+            true => ([Holder::Inactive(user); 2], Holder::Settled(user)),
+            false => ([Holder::Settled(user), Holder::Reserved(user)], Holder::Inactive(user)),
+        };
+        let username = Username::parse(&account.username);
+        let unreadable =
+            |_| store::error::Error::corrupt(format!("the name of user {user} is not a username"));
+        let username = username.map_err(unreadable)?;
+        let replace = |before| batch.push(name::replace(self.keys(), &username, before, after));
+        let names = before.into_iter().map(replace).collect();
+        let since = account.suspended_at.or(account.deletion_at);
+        let listed = batch.push(match since {
+            Some(since) => account::list_inactive(self.keys(), user, since),
+            None => account::unlist_inactive(self.keys(), user),
+        });
+        let sent = batch.send(self.store()).await;
+        // Redis may have executed a write that failed.
+        self.store().forget_name(&username);
+        let mut replies = sent?;
+        replies.take_all(names)?;
+        replies.take(listed)?;
+        Ok(())
+    }
+
+    /// Makes a portion of the follows by and of a user agree with the user's account, under an intent each. Returns false
+    /// if there are no more.
+    async fn make_follows_agree(&self, user: UserId, walk: &mut Walk) -> Result<bool, Error> {
+        if let Some(withheld) = walk.withheld.as_mut().filter(|withheld| !withheld.is_empty()) {
+            let portion = withheld.split_off(withheld.len().saturating_sub(TOGETHER));
+            let edges = portion.into_iter().map(|followee| Edge { follower: user, followee }).collect();
+            return self.repair_under_intents(edges).await.map(|()| true);
+        }
+        let Some(&side) = walk.lists.last() else { return Ok(false) };
+        let window = Window { direction: Direction::Forward, size: TOGETHER, from: walk.last };
+        let page = relation::page(self.keys(), user, side, &window);
+        let page = page.send("account: follows", self.store()).await?;
+        let edge = |other: UserId| match side.is_truth() {
+            true => Edge { follower: user, followee: other },
+            false => Edge { follower: other, followee: user },
+        };
+        self.repair_under_intents(page.entries.iter().map(|follow| edge(follow.user)).collect()).await?;
+        walk.last = page.entries.last().filter(|_| page.has_next).map(|follow| Position::from(*follow));
+        if walk.last.is_none() {
+            walk.lists.pop();
+        }
+        Ok(true)
+    }
+
+    /// Makes the mirrors of these edges equal to their truths, each under an intent of this call.
+    async fn repair_under_intents(&self, edges: Vec<Edge>) -> Result<(), Error> {
+        if edges.is_empty() {
+            return Ok(());
+        }
+        let intents = self.intents(edges.iter().map(|edge| edge.operation()));
+        self.mirror_edges(&edges, &intents).await
+    }
+}

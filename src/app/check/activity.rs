@@ -1,0 +1,54 @@
+//! Checks that names and follows agree with accounts being active or not.
+//!
+//! Not here: the lists themselves (`app::check`).
+
+use std::collections::BTreeSet;
+
+use crate::app::App;
+use crate::app::account::Walk;
+use crate::app::check::Findings;
+use crate::app::error::Error;
+use crate::model::account::Account;
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::store::batch::Batch;
+use crate::store::{account, follow};
+
+/// Maximum number of jobs read: all.
+const ALL_JOBS: usize = usize::MAX >> 1;
+
+impl App {
+    /// Checks that the follows that these users have withheld are of users whose accounts are inactive. With `repair`,
+    /// repairs faults.
+    pub(super) async fn check_withheld(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
+        let accounts = self.accounts(ids).await?.into_iter().flatten();
+        // Others put back their follows once they are active.
+        let active = accounts.filter(Account::is_active).map(|account| account.user);
+        let mut batch = Batch::new("check: withheld");
+        let tickets = active.map(|id| batch.push(follow::withheld(self.keys(), id))).collect();
+        let withheld = batch.send(self.store()).await?.take_all(tickets)?;
+        let followees: BTreeSet<UserId> = withheld.into_iter().flatten().collect();
+        let followees: Vec<UserId> = followees.into_iter().collect();
+        let accounts = self.accounts(&followees).await?;
+        let mut findings = Findings::default();
+        for (followee, account) in followees.into_iter().zip(accounts) {
+            if account.as_ref().is_none_or(Account::is_active) {
+                findings += self.check_activity(followee, repair).await?;
+            }
+        }
+        Ok(findings)
+    }
+
+    /// Counts an account with which other data do not agree, unless a job of the account is pending. With `repair`,
+    /// makes all data agree with the account.
+    pub(super) async fn check_activity(&self, user: UserId, repair: bool) -> Result<Findings, Error> {
+        let jobs = account::due_jobs(self.keys(), Timestamp::MAX, ALL_JOBS);
+        let jobs = jobs.send("check: jobs", self.store()).await?;
+        let has_job = jobs.iter().any(|(job, _)| job.user == user);
+        if repair {
+            let mut walk = Walk::default();
+            while !self.make_agree(user, &mut walk, 1).await? {}
+        }
+        Ok(Findings { wrong_activities: u64::from(!has_job), ..Findings::default() })
+    }
+}

@@ -1,0 +1,16 @@
+-- Makes an account inactive, which ends all of its sessions. Others then find no username in the record, as if there were
+-- no such user. Idempotent: an account that is inactive for the same reason keeps the time.
+-- KEYS[1]  the user's record      KEYS[2]  the sessions
+-- ARGV[1]  the reason: 'suspended' or 'deletion'      ARGV[2]  its time
+-- Returns  the username; nil if there is no such user
+local username = redis.call('HGET', KEYS[1], 'username')
+if username then
+  redis.call('HSET', KEYS[1], 'inactive_username', username)
+  redis.call('HDEL', KEYS[1], 'username')
+else
+  username = redis.call('HGET', KEYS[1], 'inactive_username')
+end
+if not username then return nil end
+redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
+if end_all(KEYS[2]) > 0 then signal(KEYS[2], 'sessions') end
+return username
