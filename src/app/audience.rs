@@ -73,13 +73,11 @@ struct VisitorShard {
 }
 
 impl Read for VisitorShard {
-    type Value = Arc<[UserId]>;
+    type Value = Arc<[u64]>;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
         let visitors = requests.push(audience::read(requests.keys(), self.user, self.day, self.shard));
-        Pending::hot(move |responses| {
-            Ok(responses.replies.take(visitors)?.into_iter().filter_map(UserId::new).collect())
-        })
+        Pending::hot(move |responses| Ok(responses.replies.take(visitors)?.into()))
     }
 }
 
@@ -139,10 +137,11 @@ impl Audience {
         std::mem::take(&mut self.open)
     }
 
-    /// Adds the viewers found in a shard.
-    fn add(&mut self, day: Day, shard: Shard, found: &[UserId]) {
-        self.open.extend(shard.below(found.len()).into_iter().map(|shard| (day, shard)));
-        self.visitors.extend(found.iter().filter(|visitor| audience::is_sampled(**visitor, self.digits)));
+    /// Adds the viewers found in a shard, which has these elements.
+    fn add(&mut self, day: Day, shard: Shard, found: &[u64]) {
+        self.open.extend(shard.below(found).into_iter().map(|shard| (day, shard)));
+        let visitors = found.iter().copied().filter_map(UserId::new);
+        self.visitors.extend(visitors.filter(|visitor| audience::is_sampled(*visitor, self.digits)));
         while self.visitors.len() + self.open.len() * ROOM > self.most && self.digits < MOST_DIGITS {
             self.digits += 1;
             self.visitors.retain(|visitor| audience::is_sampled(*visitor, self.digits));
@@ -165,17 +164,17 @@ mod tests {
     use super::*;
 
     /// Builds the tree of a day with these visitors.
-    fn tree(visitors: impl Iterator<Item = u64>) -> HashMap<Shard, Vec<UserId>> {
-        let mut tree: HashMap<Shard, Vec<UserId>> = HashMap::new();
+    fn tree(visitors: impl Iterator<Item = u64>) -> HashMap<Shard, Vec<u64>> {
+        let mut tree: HashMap<Shard, Vec<u64>> = HashMap::new();
         for visitor in visitors.filter_map(UserId::new) {
             let mut path = Shard::all_of(visitor);
             let shard = path.find(|shard| tree.get(shard).is_none_or(|found| found.len() < ROOM));
-            tree.entry(shard.unwrap()).or_default().push(visitor);
+            tree.entry(shard.unwrap()).or_default().push(visitor.get());
         }
         tree
     }
 
-    fn read(most: usize, days: &[HashMap<Shard, Vec<UserId>>]) -> (usize, Visitors) {
+    fn read(most: usize, days: &[HashMap<Shard, Vec<u64>>]) -> (usize, Visitors) {
         let today = Day::from_number(7);
         let mut audience = Audience::with_room_for(most, today, i64::try_from(days.len()).unwrap());
         let mut count = 0;

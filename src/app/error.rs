@@ -83,6 +83,8 @@ pub enum Reason {
     NotFound,
     /// The username or the password is wrong. The error deliberately does not reveal which.
     WrongCredentials,
+    /// The account is suspended.
+    Suspended,
     /// The user cannot perform this action on themselves.
     Oneself,
     /// The user blocks the other user.

@@ -20,7 +20,7 @@ use crate::model::session::{Label, Session, SessionId};
 use crate::model::user::Username;
 use crate::store::batch::Batch;
 use crate::store::name::{self, Holder};
-use crate::store::session::{self, Ending, StoredSession};
+use crate::store::session::{self, Ending, OpenOutcome, StoredSession};
 use crate::store::user::{self, PasswordChange};
 
 /// A user's active sessions, most recently used first.
@@ -56,7 +56,7 @@ pub struct Opened {
 }
 
 impl App {
-    /// Signs a user in. Makes two round trips and one password verification, whether or not the user exists,
+    /// Signs a user in, which cancels a deletion of the account. Makes two round trips and one password verification, whether or not the user exists,
     /// plus two round trips if the password is correct. A throttled attempt costs no verification.
     pub async fn login(
         &self,
@@ -71,8 +71,9 @@ impl App {
         };
         let password = Password::attempt(password);
         let slot = self.0.passwords.enter(source(username, from)).await?;
-        // The password may change during verification; the second attempt reads the new password.
-        for _ in 0..2 {
+        // The password may change during verification; the next attempt reads the new password. So does an attempt after
+        // a deletion of the account was cancelled.
+        for _ in 0..3 {
             let (user, attempt) = self.user_to_verify(username, from).await?;
             let (hash, rejection) = self.password_to_verify(user, &attempt).await?;
             if let Some(rejection) = rejection {
@@ -92,9 +93,17 @@ impl App {
             let ending = self.welcome(user, &attempt).await?;
             let (opened, stored) = self.new_session(user, &label);
             let open = session::open(self.keys(), user, &verified, &stored, &ending);
-            if let Some(exclusions) = self.write_sessions(user, "login: open", open).await? {
-                opened.viewer.signed_in()?.exclusions.raise(exclusions);
-                return Ok(opened);
+            match self.write_sessions(user, "login: open", open).await? {
+                OpenOutcome::Open(exclusions) => {
+                    opened.viewer.signed_in()?.exclusions.raise(exclusions);
+                    return Ok(opened);
+                }
+                OpenOutcome::PasswordChanged => {}
+                OpenOutcome::Suspended => {
+                    return Err(Error::rule(Reason::Suspended, None, "This account is suspended."));
+                }
+                OpenOutcome::Deletion => self.cancel_deletion(user).await?,
+                OpenOutcome::Erasing => return Err(wrong_credentials()),
             }
         }
         Err(wrong_credentials())
@@ -242,6 +251,40 @@ impl App {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Checks the viewer's current password, under the limits of a changed password. Makes two round trips.
+    pub(super) async fn check_password(
+        &self,
+        viewer: &Viewer,
+        current: &str,
+        from: Option<Address>,
+    ) -> Result<(), Error> {
+        let signed_in = viewer.signed_in()?;
+        let slot = self.0.passwords.enter(source_of(signed_in.user, from)).await?;
+        let from = from.map(|from| from.digest());
+        let (hash, rejection) = self.password_to_change(signed_in, from).await?;
+        if let Some(rejection) = rejection {
+            self.refund_session(signed_in).await;
+            return Err(slot.reject(rejection).await);
+        }
+        let right = match slot.verify(Password::attempt(current), hash.clone()).await {
+            Err(error @ Error::Rejected(_)) => {
+                self.refund_session(signed_in).await;
+                return Err(error);
+            }
+            right => right?,
+        };
+        if hash.is_none() || !right {
+            return Err(Error::rule(Reason::WrongCredentials, Field::Password, "The password is wrong."));
+        }
+        let mut batch = Batch::new("check password: settle");
+        let given_back = batch.push(self.return_for_session(signed_in));
+        let charged = self.charge_sign_in(signed_in.user, from, &mut batch);
+        let mut replies = batch.send(self.store()).await?;
+        replies.take(given_back)?;
+        replies.take_all(charged)?;
+        Ok(())
     }
 
     /// Returns the current password's hash. Also returns a rejection if too many correct passwords were

@@ -249,6 +249,13 @@ impl App {
         Ok(())
     }
 
+    /// Forgets the addresses from which an account has been signed in to.
+    pub(super) async fn forget_known_addresses(&self, username: &str) -> Result<(), Error> {
+        let forget = throttle::forget(self.keys(), account(username));
+        forget.send("forget addresses", self.store()).await?;
+        Ok(())
+    }
+
     fn sign_ins_of_account(&self) -> Limit {
         limit(self.0.rules.account.sign_ins_per_account)
     }

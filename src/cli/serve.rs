@@ -153,6 +153,11 @@ fn begin_duties(config: &DutyConfig, app: &App, stopping: &watch::Receiver<bool>
         let (repairer, until) = (repairer.clone(), until.clone());
         async move { work_until(until, repairer.keep_repairing()).await }
     }));
+    let (accounts, until) = (app.clone(), stopping.clone());
+    duties.spawn(keep("accounts", stopping.clone(), move || {
+        let (accounts, until) = (accounts.clone(), until.clone());
+        async move { Box::pin(work_until(until, accounts.keep_working_on_accounts())).await }
+    }));
     let (listening, until) = (app.clone(), stopping.clone());
     duties.spawn(keep("listen", stopping.clone(), move || {
         let (app, until) = (listening.clone(), until.clone());

@@ -25,6 +25,13 @@ pub struct AccountConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub sessions_max_lifetime: u32,
 
+    /// Time for which users who have deleted their accounts may cancel that by signing in, in days.
+    ///
+    /// No one sees a deleted account during this time. After it, the account is erased.
+    #[arg(long, value_name = "DAYS", env = "FANFOLD_ACCOUNT_DELETION_GRACE", default_value_t = 14)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=365))]
+    pub account_deletion_grace: u32,
+
     /// Maximum wrong passwords per account per hour, from addresses that the account has never signed in from.
     ///
     /// Each address that the account has signed in from has a separate limit of the same size, which strangers cannot
@@ -84,6 +91,12 @@ impl AccountConfig {
     pub fn session_end(&self, created_at: Timestamp, last_seen_at: Timestamp) -> Timestamp {
         let unused = last_seen_at.plus(days(self.sessions_lifetime));
         unused.min(created_at.plus(days(self.sessions_max_lifetime)))
+    }
+
+    /// Returns the time for which a deletion of an account can be cancelled.
+    #[must_use]
+    pub fn deletion_grace(&self) -> Duration {
+        days(self.account_deletion_grace)
     }
 
     /// Returns true if a session's token is accepted. The current lifetimes also apply to sessions that were opened

@@ -9,11 +9,13 @@
 use crate::model::account::{Account, Inactivity};
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::store::command::{Command, call, command};
+use crate::store::command::{Command, call, command, several};
 use crate::store::error::Error;
-use crate::store::key::Keys;
+use crate::store::key::{Hash, Keys, Set, Tag};
 use crate::store::relation::{PROBE, Score};
 use crate::store::script;
+use crate::store::tree::ROOM;
+use crate::store::user::REVOKED_MILLIS;
 
 /// Returns the field of a record that has the time of an inactivity.
 fn field(inactivity: Inactivity) -> &'static str {
@@ -63,6 +65,66 @@ pub fn read(keys: &Keys, user: UserId) -> Command<Option<Account>> {
             }))
         },
     )
+}
+
+/// Begins to erase an account whose deletion was due by `now`, and cannot be cancelled from then on. Returns the username;
+/// `None` if the account is not to be erased.
+pub fn begin_erasure(keys: &Keys, user: UserId, now: Timestamp) -> Command<Option<String>> {
+    call(&script::BEGIN_ERASURE).key(&keys.user(user)).arg(now.as_millis()).reply()
+}
+
+/// Erases a user's record, password and sessions, and revokes the id.
+pub fn erase(keys: &Keys, user: UserId, now: Timestamp) -> Command<bool> {
+    let erase = call(&script::ERASE_USER).key(&keys.user(user)).key(&keys.secret(user));
+    let erase = erase.key(&keys.sessions(user)).key(&keys.void(user));
+    erase.arg(now.as_millis()).arg(REVOKED_MILLIS).reply()
+}
+
+/// Returns the number of a user's posts in Redis, and of deletions that the archive has not recorded yet.
+pub fn posts_left(keys: &Keys, user: UserId) -> Command<u64> {
+    let (hot, gone) = (command("LLEN").key(&keys.posts(user)), command("ZCARD").key(&keys.gone(user)));
+    several(&[hot, gone]).map(|(hot, gone): (u64, u64)| Ok(hot + gone))
+}
+
+/// Ends that a user is a star, whose posts are pulled.
+pub fn end_star(keys: &Keys, user: UserId) -> Command<(i64, i64)> {
+    let star = command("SREM").key(&keys.stars()).arg(user.get());
+    several(&[star, command("ZREM").key(&keys.numbered_stars()).arg(user.get())])
+}
+
+/// Patterns of the keys, after the prefix, in which others' data may contain a user, whatever the user: mutes, viewers of
+/// profiles, and visitors.
+pub const OTHERS: [&str; 3] = ["{u*}:muting", "{u*}:audience:*", "{v*}:visit"];
+
+/// Returns the pattern of all keys of a user's slot, after the prefix.
+#[must_use]
+pub fn pattern_of(user: UserId) -> String {
+    format!("{{u{user}}}:*")
+}
+
+/// Removes a user from a key of others that a scan has found; `None` if the key contains no users.
+#[must_use]
+pub fn remove_from(keys: &Keys, name: &[u8], user: UserId) -> Option<Command<i64>> {
+    let text = std::str::from_utf8(name).ok()?;
+    let (_, noun) = text.split_once("}:")?;
+    Some(match noun.split(':').next()? {
+        "muting" => command("HDEL").key(&keys.found::<Hash>(name)?).arg(user.get()).reply(),
+        "audience" => {
+            let remove = call(&script::REMOVE_FROM_SHARD).key(&keys.found::<Set>(name)?);
+            remove.arg(user.get()).arg(ROOM).reply()
+        }
+        "visit" => command("SREM").key(&keys.found::<Set>(name)?).arg(user.get()).reply(),
+        _ => return None,
+    })
+}
+
+/// Deletes a key of a user's slot that a scan has found, unless it is the record, or records what must never appear in
+/// the slot again; `None` for other keys.
+#[must_use]
+pub fn delete_found(keys: &Keys, name: &[u8], user: UserId) -> Option<Command<i64>> {
+    let key = keys.found::<Hash>(name).filter(|key| key.tag() == Tag::User(user))?;
+    let stays = [keys.user(user).name() == key.name(), keys.void(user).name() == key.name()];
+    (!stays.contains(&true)).then(|| command("UNLINK").key(&key).reply())
 }
 
 /// Makes a user a moderator, or ends that.
@@ -123,6 +185,11 @@ pub fn add_job(keys: &Keys, job: Job, due: Timestamp) -> Command<i64> {
 /// Removes a job that is done.
 pub fn remove_job(keys: &Keys, job: Job) -> Command<i64> {
     command("ZREM").key(&keys.account_jobs()).arg(job.text()).reply()
+}
+
+/// Removes all jobs of a user.
+pub fn remove_jobs(keys: &Keys, jobs: &[Job]) -> Command<i64> {
+    command("ZREM").key(&keys.account_jobs()).args(jobs.iter().map(|job| job.text())).reply()
 }
 
 /// Reads up to `most` jobs that are due, with the times at which they were due.

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::join_all;
 use redis::{ConnectionInfo, RedisError, RedisWrite as _};
 use tokio::runtime::Handle;
@@ -192,11 +193,19 @@ impl Cluster {
     pub(super) async fn ask_all(&self, pipeline: Pipeline) -> Vec<Result<Replies, Error>> {
         let (count, bytes) = (pipeline.len(), pipeline.into_bytes());
         let topology = self.state.known.topology();
-        let ask = async |master| {
-            let asked = timeout(EXCHANGE, self.pool(master).send(bytes.clone(), count)).await;
-            asked.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
-        };
+        let ask = |master| self.send_to(master, bytes.clone(), count);
         join_all(topology.masters().iter().map(ask)).await
+    }
+
+    /// Sends a pipeline to one master, and returns its replies.
+    pub(super) async fn exchange_with(&self, master: &Node, pipeline: Pipeline) -> Result<Replies, Error> {
+        let (count, bytes) = (pipeline.len(), pipeline.into_bytes());
+        self.send_to(master, bytes, count).await
+    }
+
+    async fn send_to(&self, master: &Node, bytes: Bytes, count: usize) -> Result<Replies, Error> {
+        let asked = timeout(EXCHANGE, self.pool(master).send(bytes, count)).await;
+        asked.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
     }
 
     /// Returns true if most masters respond within a second.

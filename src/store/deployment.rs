@@ -15,6 +15,7 @@ use crate::store::pool::{Pool, Server};
 use crate::store::replica::Replicas;
 use crate::store::reply::Replies;
 use crate::store::sentinel::Sentinel;
+use crate::store::topology::Node;
 use crate::store::wire::KEEPALIVE;
 
 /// Connections to all servers of a deployment.
@@ -206,6 +207,26 @@ impl Deployment {
         match self {
             Self::Single(pool) => pool.exchange(pipeline).await,
             Self::Cluster(cluster) => Box::pin(cluster.exchange(pipeline)).await,
+        }
+    }
+
+    /// Returns the servers that hold the keys: the masters of a cluster, or `None`, the only server.
+    pub(super) fn servers(&self) -> Vec<Option<Node>> {
+        match self {
+            Self::Single(_) => vec![None],
+            Self::Cluster(cluster) => cluster.masters().into_iter().map(|(node, _)| Some(node)).collect(),
+        }
+    }
+
+    /// Sends a pipeline without keys to one of the servers.
+    pub(super) async fn exchange_with(
+        &self,
+        server: Option<&Node>,
+        pipeline: Pipeline,
+    ) -> Result<Replies, Error> {
+        match (self, server) {
+            (Self::Cluster(cluster), Some(master)) => cluster.exchange_with(master, pipeline).await,
+            _ => self.exchange(pipeline).await,
         }
     }
 

@@ -382,6 +382,29 @@ impl Keys {
         self.owner_of(key, "}:sessions")
     }
 
+    /// Returns the prefix of all keys.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Returns the key with this name, of a user's slot or a day's visits, which a scan has found; `None` for all other
+    /// names.
+    #[must_use]
+    pub fn found<Kind>(&self, name: &[u8]) -> Option<Key<Kind>> {
+        let name = std::str::from_utf8(name).ok()?;
+        let (tag, noun) = name.strip_prefix(&*self.prefix)?.strip_prefix('{')?.split_once("}:")?;
+        let tag = if let Some(user) = tag.strip_prefix('u') {
+            Tag::User(user.parse().ok()?)
+        } else {
+            let mut parts = tag.strip_prefix('v')?.split('.');
+            let day = Day::from_number(parts.next()?.parse().ok()?);
+            let shards = parts.next()?.parse().ok()?;
+            Tag::Visits(Layout { day, shards }, parts.next()?.parse().ok()?)
+        };
+        Some(self.key(tag, noun)).filter(|key| key.name == name)
+    }
+
     fn owner_of(&self, key: &[u8], end: &str) -> Option<UserId> {
         let rest = std::str::from_utf8(key).ok()?.strip_prefix(&*self.prefix)?;
         rest.strip_prefix("{u")?.strip_suffix(end)?.parse().ok()
@@ -776,6 +799,13 @@ mod tests {
         assert_eq!(keys.names_shard_of(b"ff:name:{n12}"), Some(12));
         assert_eq!(keys.sessions_owner_of(b"ff:{u7}:sessions"), Some(user));
         assert_eq!(keys.user_of(b"ff:{u7}:secret").or(keys.user_of(b"xx:{u7}:user")), None);
+        for name in ["ff:{u7}:user", "ff:{u7}:audience:20777:84", "ff:{v20777.391.3}:visit"] {
+            assert_eq!(keys.found::<Set>(name.as_bytes()).unwrap().name(), name);
+        }
+        for name in ["ff:{u07}:user", "xx:{u7}:user", "ff:{p7}:post", "ff:{u7}", "ff:{v1.2}:visit"] {
+            assert!(keys.found::<Set>(name.as_bytes()).is_none(), "{name}");
+        }
+        assert_eq!(keys.prefix(), "ff:");
         assert_eq!(keys.secret(user).name(), "ff:{u7}:secret");
         assert_eq!(keys.sessions(user).name(), "ff:{u7}:sessions");
         assert_eq!(keys.muting(user).name(), "ff:{u7}:muting");

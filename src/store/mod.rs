@@ -41,6 +41,7 @@ pub mod region;
 pub mod relation;
 mod replica;
 mod reply;
+mod scan;
 mod script;
 mod sentinel;
 pub mod session;

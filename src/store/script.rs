@@ -63,6 +63,7 @@ scripts! {
     ADD_JOB = "part/turns" "add_job";
     ADD_TO_SET = "part/tree" "part/compact" "add_to_set";
     ALL_OF_SET = "part/tree" "part/compact" "all_of_set";
+    BEGIN_ERASURE = "begin_erasure";
     BLOCK = "part/channel" "part/signal" "part/exclusions" "part/follow" "block";
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
@@ -85,6 +86,7 @@ scripts! {
     END_FOLLOW = "part/channel" "part/signal" "part/exclusions" "part/follow" "end_follow";
     END_SESSIONS = "part/channel" "part/signal" "part/sessions" "end_sessions";
     ENTER_STRATEGY = "enter_strategy";
+    ERASE_USER = "part/revoke" "erase_user";
     ERASE_POST = "erase_post";
     FIND_POST = "part/ids" "find_post";
     FINISH_JOB = "part/turns" "finish_job";
@@ -121,6 +123,7 @@ scripts! {
     REMOVED = "removed";
     REMOVE_ENDED_MUTES = "part/mutes" "remove_ended_mutes";
     REMOVE_ENTRY = "part/timeline" "part/channel" "part/signal" "part/remove" "remove_entry";
+    REMOVE_FROM_SHARD = "part/tree" "remove_from_shard";
     REMOVE_FROM_SET = "part/tree" "part/compact" "remove_from_set";
     REACTIVATE_USER = "reactivate_user";
     REQUEUE_JOBS = "part/turns" "requeue_jobs";

@@ -110,27 +110,59 @@ pub enum Ending {
     These(Vec<Vec<u8>>),
 }
 
-/// Opens a session if the password hash is still `verified`. Returns the version of the user's exclusions; `None` if
-/// the password has changed.
+/// The outcome of opening a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenOutcome {
+    /// The session is open. Has the version of the user's exclusions; `None` if the user has never had any.
+    Open(Option<Version>),
+    /// The password has changed since it was verified.
+    PasswordChanged,
+    /// The account is suspended.
+    Suspended,
+    /// The user has deleted the account, and may still cancel that.
+    Deletion,
+    /// The account is being erased.
+    Erasing,
+}
+
+impl FromRedisValue for OpenOutcome {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let (outcome, version): (String, Option<Version>) = FromRedisValue::from_redis_value(value)?;
+        Ok(match outcome.as_str() {
+            "open" => Self::Open(version),
+            "changed" => Self::PasswordChanged,
+            "suspended" => Self::Suspended,
+            "deletion" => Self::Deletion,
+            "erasing" => Self::Erasing,
+            _ => {
+                return Err(ParsingError::from(format!(
+                    "{outcome:?} is not the outcome of opening a session"
+                )));
+            }
+        })
+    }
+}
+
+/// Opens a session if the account is active and the password hash is still `verified`.
 pub fn open(
     keys: &Keys,
     user: UserId,
     verified: &PasswordHash,
     session: &StoredSession,
     ending: &Ending,
-) -> Command<Option<Option<Version>>> {
+) -> Command<OpenOutcome> {
     let open = call(&script::OPEN_SESSION)
         .key(&keys.secret(user))
         .key(&keys.sessions(user))
+        .key(&keys.user(user))
         .arg(verified.expose())
         .arg(session.field())
         .arg(session.value());
-    let open = match ending {
+    match ending {
         Ending::All => open.arg("1"),
         Ending::These(tokens) => open.arg("0").args(tokens.iter()),
-    };
-    let opened = open.reply::<(bool, Option<Version>)>();
-    opened.map(|(is_open, exclusions)| Ok(is_open.then_some(exclusions)))
+    }
+    .reply()
 }
 
 /// Updates a session's last-seen and expiry times, unless the session was ended or touched since the caller

@@ -23,6 +23,11 @@ pub fn is_known(keys: &Keys, account: Digest, address: Digest, now: Timestamp) -
     read.reply::<Option<i64>>().map(move |last| Ok(last.is_some_and(|last| last > since)))
 }
 
+/// Forgets the addresses that have signed in to the account.
+pub fn forget(keys: &Keys, account: Digest) -> Command<i64> {
+    command("UNLINK").key(&keys.known_addresses(account)).reply()
+}
+
 /// Records a sign-in to the account from this address. Returns true if the address is new.
 pub fn record(keys: &Keys, account: Digest, address: Digest, now: Timestamp) -> Command<bool> {
     let known = keys.known_addresses(account);

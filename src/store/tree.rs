@@ -16,6 +16,8 @@ pub const ROOM: usize = 512;
 /// Number of tree levels: enough for about three million members. Shards of the last level have unlimited
 /// capacity.
 pub const GENERATIONS: u32 = 7;
+/// The element that keeps a shard closed after a member was removed.
+const MARK: u64 = 0;
 /// Number of children of each shard. Part of the stored format.
 pub(super) const BRANCHES: u32 = 4;
 
@@ -43,12 +45,13 @@ impl Shard {
         self.number.is_multiple_of(BRANCHES.pow(digits.min(self.generation)))
     }
 
-    /// Returns the children of this shard, which holds `members` members, if it is full and not on the last
-    /// level; otherwise, an empty list. For sets that lose no members: it does not know the mark of closed shards.
+    /// Returns the children of this shard, which has these elements, if it is closed and not on the last level;
+    /// otherwise, an empty list.
     #[must_use]
-    pub fn below(self, members: usize) -> Vec<Self> {
+    pub fn below(self, elements: &[u64]) -> Vec<Self> {
         let generation = self.generation + 1;
-        if members < ROOM || generation == GENERATIONS {
+        let is_closed = elements.len() >= ROOM || elements.contains(&MARK);
+        if !is_closed || generation == GENERATIONS {
             return Vec::new();
         }
         let width = BRANCHES.pow(self.generation);
@@ -76,10 +79,11 @@ mod tests {
             let path: Vec<Shard> = Shard::all_of(member).collect();
             assert_eq!(path[0], Shard::ROOT);
             for pair in path.windows(2) {
-                assert!(pair[0].below(ROOM).contains(&pair[1]), "{member}: {pair:?}");
-                assert!(pair[0].below(ROOM - 1).is_empty());
+                assert!(pair[0].below(&[1; ROOM]).contains(&pair[1]), "{member}: {pair:?}");
+                assert!(pair[0].below(&[1, MARK]).contains(&pair[1]), "{member}: {pair:?}");
+                assert!(pair[0].below(&[1; ROOM - 1]).is_empty());
             }
-            assert!(path[path.len() - 1].below(ROOM).is_empty());
+            assert!(path[path.len() - 1].below(&[1; ROOM]).is_empty());
         }
     }
 
@@ -89,7 +93,7 @@ mod tests {
         let mut open = vec![Shard::ROOT];
         while let Some(shard) = open.pop() {
             indices.push(shard.index());
-            open.extend(shard.below(ROOM));
+            open.extend(shard.below(&[1; ROOM]));
         }
         indices.sort_unstable();
         assert_eq!(indices, (0..5_461).collect::<Vec<u32>>());

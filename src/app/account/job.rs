@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::app::App;
 use crate::app::account::Walk;
 use crate::app::deadline::REPAIRED_AFTER;
-use crate::app::error::Error;
+use crate::app::error::{Broken, Error};
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::store::account::{self, Job};
@@ -16,6 +16,8 @@ use crate::store::account::{self, Job};
 const ROUND: Duration = Duration::from_secs(2);
 /// Time after which a claimed job is due again, unless its worker has claimed it anew.
 const CLAIMED: Duration = Duration::from_mins(1);
+/// Delay before a job is repeated that had to wait for the archive.
+const REPEATED: Duration = Duration::from_secs(2);
 /// Maximum number of jobs read at a time.
 const PAGE: usize = 100;
 
@@ -73,20 +75,46 @@ impl App {
         Ok(done)
     }
 
-    /// Does a job that was due at `due`. Returns false if another process has claimed it.
-    async fn work_on(&self, job: Job, mut due: Timestamp) -> Result<bool, Error> {
-        let mut walk = Walk::default();
-        loop {
-            let until = self.now().plus(CLAIMED);
-            let claim = account::claim_job(self.keys(), job, due, until);
-            if !claim.send("account: claim", self.store()).await? {
-                return Ok(false);
-            }
-            due = until;
-            if self.make_agree(job.user, &mut walk, 1).await? {
-                self.end_job(job).await?;
+    /// Does a job that was due at `due`. Returns false if another process has claimed it, or if it must be repeated later.
+    async fn work_on(&self, job: Job, due: Timestamp) -> Result<bool, Error> {
+        let mut claim = Claim { job, due };
+        if !self.try_to_keep(&mut claim).await? {
+            return Ok(false);
+        }
+        let erase = account::begin_erasure(self.keys(), job.user, self.now());
+        if let Some(username) = erase.send("erase: begin", self.store()).await? {
+            if self.erase(&mut claim, &username).await? {
                 return Ok(true);
             }
+            self.schedule_job(job, self.now().plus(REPEATED)).await?;
+            return Ok(false);
         }
+        let mut walk = Walk::default();
+        while !self.make_agree(job.user, &mut walk, 1).await? {
+            self.keep(&mut claim).await?;
+        }
+        self.end_job(job).await?;
+        Ok(true)
     }
+
+    /// Renews a claim. Fails if another process has claimed the job meanwhile, because this one was too slow.
+    pub(super) async fn keep(&self, claim: &mut Claim) -> Result<(), Error> {
+        if self.try_to_keep(claim).await? { Ok(()) } else { Err(Broken::Late.into()) }
+    }
+
+    /// Claims a job, or renews the claim. Returns false if another process has claimed it.
+    async fn try_to_keep(&self, claim: &mut Claim) -> Result<bool, Error> {
+        let until = self.now().plus(CLAIMED);
+        let renew = account::claim_job(self.keys(), claim.job, claim.due, until);
+        let is_kept = renew.send("account: claim", self.store()).await?;
+        claim.due = until;
+        Ok(is_kept)
+    }
+}
+
+/// A claim of a job, which expires unless it is renewed.
+pub(super) struct Claim {
+    pub(super) job: Job,
+    /// Time until which the job is claimed.
+    due: Timestamp,
 }

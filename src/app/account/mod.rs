@@ -22,6 +22,8 @@
 //!
 //! Not here: the deletion of accounts whose time has come (`app::account::erase`).
 
+mod deletion;
+mod erase;
 mod job;
 pub(in crate::app) mod read;
 
@@ -162,9 +164,10 @@ impl App {
     async fn write_name(&self, account: &Account) -> Result<(), Error> {
         let user = account.user;
         let mut batch = Batch::new("account: name");
-        let (before, after) = match account.is_active() {
-            true => ([Holder::Inactive(user); 2], Holder::Settled(user)),
-            false => ([Holder::Settled(user), Holder::Reserved(user)], Holder::Inactive(user)),
+        let (before, after) = if account.is_active() {
+            ([Holder::Inactive(user); 2], Holder::Settled(user))
+        } else {
+            ([Holder::Settled(user), Holder::Reserved(user)], Holder::Inactive(user))
         };
         let username = Username::parse(&account.username);
         let unreadable =
@@ -191,31 +194,20 @@ impl App {
     async fn make_follows_agree(&self, user: UserId, walk: &mut Walk) -> Result<bool, Error> {
         if let Some(withheld) = walk.withheld.as_mut().filter(|withheld| !withheld.is_empty()) {
             let portion = withheld.split_off(withheld.len().saturating_sub(TOGETHER));
-            let edges = portion.into_iter().map(|followee| Edge { follower: user, followee }).collect();
-            return self.repair_under_intents(edges).await.map(|()| true);
+            let edges: Vec<Edge> =
+                portion.into_iter().map(|followee| Edge { follower: user, followee }).collect();
+            return self.repair_follows(&edges).await.map(|()| true);
         }
         let Some(&side) = walk.lists.last() else { return Ok(false) };
         let window = Window { direction: Direction::Forward, size: TOGETHER, from: walk.last };
         let page = relation::page(self.keys(), user, side, &window);
         let page = page.send("account: follows", self.store()).await?;
-        let edge = |other: UserId| match side.is_truth() {
-            true => Edge { follower: user, followee: other },
-            false => Edge { follower: other, followee: user },
-        };
-        self.repair_under_intents(page.entries.iter().map(|follow| edge(follow.user)).collect()).await?;
+        let edges: Vec<Edge> = page.entries.iter().map(|follow| Edge::of(user, side, follow.user)).collect();
+        self.repair_follows(&edges).await?;
         walk.last = page.entries.last().filter(|_| page.has_next).map(|follow| Position::from(*follow));
         if walk.last.is_none() {
             walk.lists.pop();
         }
         Ok(true)
-    }
-
-    /// Makes the mirrors of these edges equal to their truths, each under an intent of this call.
-    async fn repair_under_intents(&self, edges: Vec<Edge>) -> Result<(), Error> {
-        if edges.is_empty() {
-            return Ok(());
-        }
-        let intents = self.intents(edges.iter().map(|edge| edge.operation()));
-        self.mirror_edges(&edges, &intents).await
     }
 }

@@ -18,19 +18,28 @@ use crate::store::{account, follow};
 const ALL_JOBS: usize = usize::MAX >> 1;
 
 impl App {
-    /// Checks that the follows that these users have withheld are of users whose accounts are inactive. With `repair`,
-    /// repairs faults.
-    pub(super) async fn check_withheld(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
-        let accounts = self.accounts(ids).await?.into_iter().flatten();
+    /// Checks that these users, who exist, are in the set of inactive users if their accounts are inactive, and that the
+    /// follows that they have withheld are of such users. With `repair`, repairs faults.
+    pub(super) async fn check_activities(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
+        let mut findings = Findings::default();
+        if ids.is_empty() {
+            return Ok(findings);
+        }
+        let accounts = self.accounts(ids).await?;
+        let listed = account::are_inactive(self.keys(), ids).send("check: inactive", self.store()).await?;
+        for (account, is_listed) in accounts.iter().zip(listed) {
+            if let Some(account) = account.as_ref().filter(|account| account.is_active() == is_listed) {
+                findings += self.check_activity(account.user, repair).await?;
+            }
+        }
         // Others put back their follows once they are active.
-        let active = accounts.filter(Account::is_active).map(|account| account.user);
+        let active = accounts.into_iter().flatten().filter(Account::is_active).map(|account| account.user);
         let mut batch = Batch::new("check: withheld");
         let tickets = active.map(|id| batch.push(follow::withheld(self.keys(), id))).collect();
         let withheld = batch.send(self.store()).await?.take_all(tickets)?;
         let followees: BTreeSet<UserId> = withheld.into_iter().flatten().collect();
         let followees: Vec<UserId> = followees.into_iter().collect();
         let accounts = self.accounts(&followees).await?;
-        let mut findings = Findings::default();
         for (followee, account) in followees.into_iter().zip(accounts) {
             if account.as_ref().is_none_or(Account::is_active) {
                 findings += self.check_activity(followee, repair).await?;

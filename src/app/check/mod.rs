@@ -136,10 +136,7 @@ struct Entry {
 
 impl Entry {
     fn edge(&self) -> Edge {
-        match self.side {
-            Side::Following | Side::Requesting => Edge { follower: self.user, followee: self.follow.user },
-            Side::Followers | Side::Requests => Edge { follower: self.follow.user, followee: self.user },
-        }
+        Edge::of(self.user, self.side, self.follow.user)
     }
 }
 
@@ -190,7 +187,7 @@ impl App {
         for side in [Side::Following, Side::Followers, Side::Requesting, Side::Requests] {
             findings += self.check_lists(&ids, side, repair).await?;
         }
-        findings += self.check_withheld(&existing, repair).await?;
+        findings += self.check_activities(&existing, repair).await?;
         findings += self.check_boundaries(&existing, repair).await?;
         findings += self.check_posts(&ids, repair).await?;
         Ok(findings)

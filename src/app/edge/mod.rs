@@ -44,7 +44,7 @@ use crate::app::deadline::Deadline;
 use crate::app::error::Error;
 use crate::model::exclusion::Version;
 use crate::model::id::UserId;
-use crate::model::relation::FollowState;
+use crate::model::relation::{FollowState, Side};
 use crate::store::batch::Batch;
 use crate::store::command::Command;
 use crate::store::follow::{self, Followed, Followee, NewFollow, StoredFollow};
@@ -59,7 +59,15 @@ pub(super) struct Edge {
 }
 
 impl Edge {
-    pub(super) fn operation(self) -> Operation {
+    /// Returns the edge of an entry in one of a user's lists.
+    pub(super) fn of(user: UserId, side: Side, other: UserId) -> Self {
+        match side {
+            Side::Following | Side::Requesting => Self { follower: user, followee: other },
+            Side::Followers | Side::Requests => Self { follower: other, followee: user },
+        }
+    }
+
+    fn operation(self) -> Operation {
         let Self { follower, followee } = self;
         Operation::Edge { follower, followee }
     }
@@ -168,6 +176,30 @@ impl App {
         Ok(version)
     }
 
+    /// Ends follows and requests that may exist, running each step for all of them together. Makes five round trips for
+    /// any number of follows, plus two whenever another call changes one of the edges concurrently.
+    pub(super) async fn end_follows(&self, edges: Vec<Edge>) -> Result<(), Error> {
+        let deadline = Deadline::start(&*self.0.clock);
+        let intents = self.intents(edges.iter().map(|edge| edge.operation()));
+        self.record(&intents, &deadline).await?;
+        let end = |&Edge { follower, followee }: &Edge| {
+            follow::end(self.keys(), follower, followee).map(|(state, _)| Ok(state))
+        };
+        let changes = edges.iter().map(end).collect();
+        let seen = self.change_truths("edge: truth", edges, changes, &deadline).await?;
+        self.mirror_until_equal(seen, &deadline).await?;
+        self.forget(&intents).await
+    }
+
+    /// Makes the mirrors of these edges equal to their truths, each under an intent of this call. Makes as many round
+    /// trips as [`App::end_follows`]; none if there are no edges.
+    pub(super) async fn repair_follows(&self, edges: &[Edge]) -> Result<(), Error> {
+        if edges.is_empty() {
+            return Ok(());
+        }
+        self.mirror_edges(edges, &self.intents(edges.iter().map(|edge| edge.operation()))).await
+    }
+
     /// Makes the mirrors of these edges equal to their truths. The intents carry this process's token, so that an edge
     /// that cannot be repaired leaves a single intent instead of one per round. Hence only the repairer may call this,
     /// which repairs an edge once at a time: another call with the same token would drop the intent of the first.
@@ -177,7 +209,7 @@ impl App {
     }
 
     /// Makes the mirrors of these edges equal to their truths, under these intents: a caller may be interrupted.
-    pub(super) async fn mirror_edges(&self, edges: &[Edge], intents: &[Intent]) -> Result<(), Error> {
+    async fn mirror_edges(&self, edges: &[Edge], intents: &[Intent]) -> Result<(), Error> {
         let deadline = Deadline::start(&*self.0.clock);
         self.record(intents, &deadline).await?;
         let seen = self.read_truths(edges.iter().copied()).await?;

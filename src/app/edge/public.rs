@@ -54,8 +54,7 @@ impl App {
             }
             let edges: Vec<Edge> =
                 requests.into_iter().map(|follower| Edge { follower, followee: user }).collect();
-            let intents = self.intents(edges.iter().map(|edge| edge.operation()));
-            self.mirror_edges(&edges, &intents).await?;
+            self.repair_follows(&edges).await?;
         }
         Ok(false)
     }

@@ -38,13 +38,22 @@ impl App {
     /// post is archived.
     pub async fn delete_post(&self, viewer: &Viewer, id: PostId) -> Result<(), Error> {
         let author = viewer.signed_in()?.user;
+        if self.delete_own(author, id).await? { Ok(()) } else { Err(self.not_own(viewer, id).await?) }
+    }
+
+    /// Deletes a post of this author. Returns false if the post does not exist or belongs to another user. Idempotent.
+    /// Makes as many round trips as [`App::delete_post`].
+    pub(in crate::app) async fn delete_own(&self, author: UserId, id: PostId) -> Result<bool, Error> {
         for _ in 0..ATTEMPTS {
             let (visibility, archived) = match self.find_to_delete(author, id).await? {
                 Deletable::Hot(visibility) => (visibility, None),
                 Deletable::Archived(visibility) => (visibility, Some(visibility)),
                 // The earlier deletion may have been interrupted or may not have reached the lists yet.
-                Deletable::Deleted => return self.finish_deletion(author, id, false).await,
-                Deletable::NotOwn => return Err(self.not_own(viewer, id).await?),
+                Deletable::Deleted => {
+                    self.finish_deletion(author, id, false).await?;
+                    return Ok(true);
+                }
+                Deletable::NotOwn => return Ok(false),
             };
             let deadline = Deadline::start(&*self.0.clock);
             let intents = self.intents(std::iter::once(Operation::Delete { author, post: id }));
@@ -55,11 +64,12 @@ impl App {
                 Erased::Erased => {
                     deadline.check()?;
                     self.unlist((author, id), visibility, true).await?;
-                    return self.forget(&intents).await;
+                    self.forget(&intents).await?;
+                    return Ok(true);
                 }
                 // The post has just been archived.
                 Erased::Missing => self.forget(&intents).await?,
-                Erased::Foreign => return Err(self.not_own(viewer, id).await?),
+                Erased::Foreign => return Ok(false),
             }
         }
         Err(Broken::GaveUp("deleting a post that is being archived").into())

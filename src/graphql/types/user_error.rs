@@ -23,6 +23,8 @@ pub(in crate::graphql) enum UserErrorCode {
     NotFound,
     /// The username or password is wrong.
     WrongCredentials,
+    /// The account is suspended, so that its user cannot sign in.
+    Suspended,
     /// The viewer cannot do this to themselves.
     #[graphql(name = "SELF")]
     Oneself,

@@ -260,9 +260,29 @@ impl Database {
         archive(&self.url)
     }
 
+    /// Returns the number that a statement selects past the archive.
+    pub(crate) async fn number(&self, statement: &str) -> i64 {
+        number(&self.url, statement).await
+    }
+
     /// Sends statements past the archive, as an operator would.
     pub(crate) async fn execute(&self, statements: &str) {
         execute(&self.url, statements).await;
+    }
+}
+
+/// Returns the number that a statement selects.
+async fn number(url: &str, statement: &str) -> i64 {
+    let statement = sqlx::AssertSqlSafe(statement.to_owned());
+    if url.starts_with("postgres") {
+        let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+        sqlx::query_scalar(statement).fetch_one(&mut connection).await.unwrap()
+    } else if url.starts_with("mysql") {
+        let mut connection = sqlx::MySqlConnection::connect(url).await.unwrap();
+        sqlx::query_scalar(statement).fetch_one(&mut connection).await.unwrap()
+    } else {
+        let mut connection = sqlx::SqliteConnection::connect(url).await.unwrap();
+        sqlx::query_scalar(statement).fetch_one(&mut connection).await.unwrap()
     }
 }
 

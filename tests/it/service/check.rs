@@ -6,7 +6,8 @@ use fanfold::app::check::{Findings, USERS_AT_A_TIME};
 use crate::harness::graph::Graph;
 use crate::harness::world::World;
 
-async fn check(app: &App, repair: bool) -> Findings {
+/// Checks everything.
+pub(crate) async fn check(app: &App, repair: bool) -> Findings {
     let mut findings = app.check_intents(repair).await.unwrap();
     for shard in 0..app.name_shards() {
         findings += app.check_names(shard, repair).await.unwrap();

@@ -8,6 +8,7 @@ pub(crate) mod check;
 pub(crate) mod clients;
 pub(crate) mod cluster;
 pub(crate) mod command_line;
+pub(crate) mod erasure;
 pub(crate) mod events;
 mod exclusion;
 pub(crate) mod generated;

@@ -7,7 +7,7 @@ use crate::harness::world::{World, deliver_all};
 const SOURCE: &str = include_str!("../../../src/store/key.rs");
 
 /// The keys that `fanfold check` compares with others, each with what it finds.
-const CHECKED: [(&str, &str); 19] = [
+const CHECKED: [(&str, &str); 21] = [
     ("names", "wrong names"),
     ("user", "wrong names"),
     ("intents", "unfinished operations"),
@@ -15,6 +15,8 @@ const CHECKED: [(&str, &str); 19] = [
     ("followers", "torn and dangling edges"),
     ("requesting", "torn and dangling edges"),
     ("requests", "torn and dangling edges, requests to public accounts"),
+    ("withheld", "accounts partly inactive"),
+    ("inactive", "accounts partly inactive"),
     ("blocking", "torn blocks, follows across a block"),
     ("blockers", "torn blocks, follows across a block"),
     ("blocker_count", "torn blocks, follows across a block"),
@@ -59,6 +61,7 @@ const UNCHECKED: [(&str, &[&str]); 6] = [
     (
         "work in progress, which another process takes over",
         &[
+            "account_jobs",
             "fanout",
             "sweep",
             "fanout_open",

@@ -1,0 +1,201 @@
+//! Erased accounts: afterwards, no key and no table contains their ids, names and texts, wherever the work is
+//! interrupted.
+
+use std::time::Duration;
+
+use fanfold::app::App;
+use fanfold::model::id::UserId;
+use fanfold::model::post::Visibility;
+use fanfold::model::relation::MuteScope;
+use serde_json::json;
+
+use crate::harness::sql::{Database, Kind};
+use crate::harness::world::{PASSWORD, Person, World, archive_all, deliver_all};
+use crate::service::check::check;
+use crate::service::turnstile::Actor;
+
+/// A word that only the texts of deleted users contain.
+const SECRET: &str = "unforgettable";
+
+/// The id before that of the first deleted user. No other number is as large, except times.
+const FIRST: u64 = 45_600;
+
+fn id(number: u64) -> UserId {
+    UserId::new(number).unwrap()
+}
+
+/// A world with users who stay, and an archive.
+struct Stage {
+    world: World,
+    database: Database,
+    people: Vec<Person>,
+    next: u64,
+}
+
+impl Stage {
+    async fn new(kind: Kind) -> Self {
+        let database = Database::new(kind).await;
+        let options = [
+            ["--archive-url", &database.url],
+            ["--post-hot-limit", "3"],
+            ["--timeline-push-limit", "3"],
+            ["--publishes-per-author", "1000000"],
+            ["--account-deletion-grace", "0"],
+        ];
+        let world = World::with(options.as_flattened()).await;
+        world.app.open_archive().await.unwrap();
+        let people = world.people(6).await;
+        Self { world, database, people, next: FIRST }
+    }
+
+    /// Registers a user whose id has digits that nothing else has.
+    async fn leaver(&mut self) -> Person {
+        self.next += 1;
+        self.world.redis.raw::<String>(&["SET", "ff:{g}:next:user", &(self.next - 1).to_string()]);
+        let leaver = self.world.register(&format!("{SECRET}_{}", self.next)).await;
+        let edit = "mutation ($text: String!) { updateProfile(input: { displayName: $text, bio: $text,
+            region: { country: \"PT\" } }) { userErrors { message } } }";
+        let text = json!({ "text": format!("{SECRET} person") });
+        self.world.data(Some(&leaver.token), edit, text).await;
+        leaver
+    }
+
+    async fn publish(&self, author: &Person, visibility: Visibility) {
+        let viewer = self.world.app.authenticate(&author.token).await.unwrap();
+        let content = format!("{SECRET} words");
+        let key = format!("{visibility:?}");
+        self.world.app.publish(&viewer, &content, None, visibility, Some(&key)).await.unwrap();
+        self.world.app.publish(&viewer, &content, None, visibility, None).await.unwrap();
+    }
+
+    /// Gives a user everything that an account may have.
+    async fn live(&self, leaver: &Person) {
+        let (app, people) = (&self.world.app, &self.people);
+        let viewer = app.authenticate(&leaver.token).await.unwrap();
+        for person in &people[..4] {
+            self.world.follow(person, leaver).await;
+        }
+        for person in &people[2..4] {
+            self.world.follow(leaver, person).await;
+        }
+        for _ in 0..3 {
+            self.publish(leaver, Visibility::Public).await;
+            self.publish(leaver, Visibility::Followers).await;
+        }
+        deliver_all(app).await;
+        archive_all(app).await;
+        let query = "query ($id: ID!) { user(by: { id: $id }) { displayName }
+            viewer { timeline { nodes { content } } } }";
+        for person in people {
+            self.world.data(Some(&person.token), query, json!({ "id": leaver.id })).await;
+            self.world.data(Some(&leaver.token), query, json!({ "id": person.id })).await;
+        }
+        app.mute(&viewer, id(3), MuteScope::All, None).await.unwrap();
+        app.block(&viewer, id(5)).await.unwrap();
+        let muter = app.authenticate(&people[0].token).await.unwrap();
+        app.mute(&muter, id(self.next), MuteScope::All, None).await.unwrap();
+        let blocker = app.authenticate(&people[5].token).await.unwrap();
+        app.block(&blocker, id(self.next)).await.unwrap();
+    }
+
+    async fn delete(&self, leaver: &Person) {
+        let viewer = self.world.app.authenticate(&leaver.token).await.unwrap();
+        self.world.app.delete_account(&viewer, PASSWORD, None).await.unwrap();
+    }
+
+    /// Works until nothing is left to do.
+    async fn finish(&self) {
+        for _ in 0..4 {
+            self.world.clock.advance(Duration::from_secs(61));
+            self.world.app.repair().await.unwrap();
+            self.world.app.work_on_accounts().await.unwrap();
+            deliver_all(&self.world.app).await;
+            archive_all(&self.world.app).await;
+        }
+    }
+
+    /// Returns everything that a key contains, as texts.
+    fn texts(&self, key: &str) -> Vec<String> {
+        let raw = |words: &[&str]| -> Vec<String> {
+            let value: redis::Value = self.world.redis.raw(words);
+            flat(value)
+        };
+        let kind: String = self.world.redis.raw(&["TYPE", key]);
+        match kind.as_str() {
+            "string" => raw(&["GET", key]),
+            "hash" => raw(&["HGETALL", key]),
+            "list" => raw(&["LRANGE", key, "0", "-1"]),
+            "set" => raw(&["SMEMBERS", key]),
+            "zset" => raw(&["ZRANGE", key, "0", "-1", "WITHSCORES"]),
+            "stream" => raw(&["XRANGE", key, "-", "+"]),
+            other => panic!("{key} is a {other}"),
+        }
+    }
+
+    /// Checks that nothing is left of deleted users: neither their ids, except in tombstones, nor their names and texts.
+    async fn check(&self) {
+        let ids: Vec<String> = (FIRST + 1..=self.next).map(|id| id.to_string()).collect();
+        for key in self.world.redis.raw::<Vec<String>>(&["KEYS", "*"]) {
+            let texts = self.texts(&key);
+            assert!(!texts.iter().any(|text| text.contains(SECRET)), "{key} has {texts:?}");
+            // A fence expires by itself within a minute.
+            let is_tombstone = key.contains(":fence:")
+                || key.ends_with(":void")
+                || texts.iter().any(|text| text == "deleted");
+            let has_id = |text: &str| {
+                let mut numbers = text.split(|character: char| !character.is_ascii_digit());
+                numbers.any(|number| ids.iter().any(|id| number == id))
+            };
+            let names = has_id(&key) || texts.iter().any(|text| has_id(text));
+            // The counter of ids is the last id.
+            assert!(is_tombstone || !names || key == "ff:{g}:next:user", "{key} has {texts:?}");
+        }
+        let statement = "SELECT COUNT(*) FROM posts WHERE deleted = 0 OR content IS NOT NULL";
+        let left = self.database.number(statement).await;
+        assert_eq!(left, 0, "rows with content");
+        let found = check(&self.world.app, false).await;
+        assert_eq!((found.users, found.faults(), found.unfinished), (self.people.len() as u64, 0, 0));
+    }
+}
+
+/// Returns the texts in a value.
+fn flat(value: redis::Value) -> Vec<String> {
+    match value {
+        redis::Value::Array(values) => values.into_iter().flat_map(flat).collect(),
+        redis::Value::BulkString(bytes) => vec![String::from_utf8_lossy(&bytes).into_owned()],
+        redis::Value::SimpleString(text) => vec![text],
+        redis::Value::Int(number) => vec![number.to_string()],
+        _ => Vec::new(),
+    }
+}
+
+/// Erases accounts, each interrupted before another of its round trips, and then finished by another worker.
+async fn erased_wherever_interrupted(kind: Kind, stride: usize) {
+    let mut stage = Stage::new(kind).await;
+    for stops in (0..).step_by(stride) {
+        let leaver = stage.leaver().await;
+        stage.live(&leaver).await;
+        stage.delete(&leaver).await;
+        stage.world.clock.advance(Duration::from_secs(61));
+        let work = async |app: App| drop(app.work_on_accounts().await);
+        let mut worker = Actor::begin(&stage.world.app, work).await;
+        for _ in 0..stops {
+            // The state before a batch is that after the one before.
+            worker.step().await;
+            worker.step().await;
+        }
+        let has_ended = worker.waits.is_none();
+        worker.interrupt().await;
+        stage.finish().await;
+        if has_ended {
+            break;
+        }
+    }
+    assert!(stage.next - FIRST > 50 / stride as u64, "{} interruptions", stage.next - FIRST);
+    stage.check().await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_an_erased_account_wherever_the_work_is_interrupted() {
+    erased_wherever_interrupted(Kind::Sqlite, 1).await;
+}
