@@ -60,7 +60,7 @@ async fn main() {
     };
     let redis = Redis::start(None);
     let expected = sizes.users.to_string();
-    let options = ["--redis-expected-users", &expected, "--visits-expected", &expected];
+    let options = ["--redis-expected-users", &expected, "--visit-expected-visitors", &expected];
     let app = redis.app(&options).await;
     let ids = users(&app, sizes.users).await;
     follow(&app, &ids, &sizes).await;

@@ -285,7 +285,7 @@ async fn main() {
         Sizes { posts: 30, users: 2, clients: 3, time: Duration::from_secs(2), rounds: 1 }
     };
     let redis = Redis::start(None);
-    let app = redis.app(&["--publishes-per-author", "1000000"]).await;
+    let app = redis.app(&["--post-publishes-per-author", "1000000"]).await;
     let server = Server::start(&redis, &[]);
     let (users, author) = prepare(&server, &app, &sizes).await;
     let query = large_query(&author);

@@ -309,7 +309,7 @@ async fn main() {
         Sizes { sockets: 20, readers: 10, publishes: 40, rounds: 1, round: Duration::from_millis(200) }
     };
     let redis = Redis::start(None);
-    let app = redis.app(&["--publishes-per-author", "1000000"]).await;
+    let app = redis.app(&["--post-publishes-per-author", "1000000"]).await;
     let server = Server::start(&redis, &[]);
     measure_watching(&redis, &app, &server, &sizes).await;
     let victim = measure_abuse(&app, &server, &sizes).await;

@@ -46,7 +46,7 @@ pub(crate) struct Audience {
 impl Audience {
     /// Registers the author and followers, and starts workers and the reception of signals.
     pub(crate) async fn new(cluster: &Cluster, directory: &str, followers: usize) -> Self {
-        let options = ["--timeline-push-limit", "1000000", "--publishes-per-author", "1000000"];
+        let options = ["--timeline-push-limit", "1000000", "--post-publishes-per-author", "1000000"];
         let app = app_at(&cluster.url(), directory, &options).await;
         let register =
             async |name: String| app.register(&name, "correct horse", None, None, None).await.unwrap().viewer;

@@ -22,7 +22,8 @@ impl Server {
 
     /// Starts the `fanfold` program over the Redis at this address, with an archive in this directory.
     pub(crate) fn at(url: &str, directory: &str, options: &[&str]) -> Self {
-        let arguments = ["serve", "--listen", "127.0.0.1:0", "--redis-url", url, "--data-dir", directory];
+        let arguments =
+            ["serve", "--http-listen", "127.0.0.1:0", "--redis-url", url, "--data-dir", directory];
         // Another program may be measured for comparison.
         let program = std::env::var("FANFOLD_BENCH_PROGRAM");
         let mut command = Command::new(program.as_deref().unwrap_or(env!("CARGO_BIN_EXE_fanfold")));

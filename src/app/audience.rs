@@ -60,7 +60,7 @@ impl App {
     /// Returns true if the server records profile views.
     #[must_use]
     pub fn keeps_audiences(&self) -> bool {
-        self.0.rules.visit.audience == Switch::On
+        self.0.rules.visit.visit_audience == Switch::On
     }
 }
 

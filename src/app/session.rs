@@ -153,7 +153,7 @@ impl App {
         let sessions = batch.push(session::read_all(self.keys(), user));
         let mut replies = batch.send(self.store()).await?;
         settled.check(&mut replies)?;
-        if self.0.rules.account.sessions_single {
+        if self.0.rules.account.session_single {
             return Ok(Ending::All);
         }
         let (mut all, now) = (replies.take(sessions)?, self.now());

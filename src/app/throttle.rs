@@ -228,14 +228,14 @@ impl App {
     /// Takes a token from the address's bucket for registrations.
     pub(super) fn take_for_registration(&self, from: Address) -> Command<Taken> {
         let bucket = self.keys().registrations_from(from.digest());
-        bucket::take(&bucket, limit(self.0.rules.account.registrations_per_address), 1, self.now())
+        bucket::take(&bucket, limit(self.0.rules.account.account_registrations_per_address), 1, self.now())
     }
 
     /// Returns the token to the address's bucket if the queue was full and no account was created. Makes one
     /// round trip.
     pub(super) async fn refund_registration(&self, from: Address) {
         let bucket = self.keys().registrations_from(from.digest());
-        let limit = limit(self.0.rules.account.registrations_per_address);
+        let limit = limit(self.0.rules.account.account_registrations_per_address);
         let give_back = bucket::give_back(&bucket, limit, 1, self.now());
         // If this fails, the token refills over time.
         drop(give_back.send("register: refund", self.store()).await);
@@ -257,19 +257,19 @@ impl App {
     }
 
     fn sign_ins_of_account(&self) -> Limit {
-        limit(self.0.rules.account.sign_ins_per_account)
+        limit(self.0.rules.account.password_successes_per_account)
     }
 
     fn sign_ins_of_address(&self) -> Limit {
-        limit(self.0.rules.account.sign_ins_per_address)
+        limit(self.0.rules.account.password_successes_per_address)
     }
 
     fn limit_by_account(&self) -> Limit {
-        limit(self.0.rules.account.logins_per_account)
+        limit(self.0.rules.account.password_failures_per_account)
     }
 
     fn limit_by_address(&self) -> Limit {
-        limit(self.0.rules.account.logins_per_address)
+        limit(self.0.rules.account.password_failures_per_address)
     }
 }
 

@@ -29,7 +29,7 @@ enum Command {
 
 /// Moves old posts and the visitor counts of past days from Redis to the archive.
 ///
-/// Servers do this themselves, unless they run with --archive off. Any number of these processes may run, with or
+/// Servers do this themselves, unless they run with --archive-in-server off. Any number of these processes may run, with or
 /// without servers. If a process stops, another finishes its work. Exits on SIGINT and SIGTERM.
 #[derive(Args, Debug)]
 struct Run {

@@ -150,7 +150,7 @@ where
         filter = filter.add_directive("fanfold::http::log=debug".parse()?);
     }
     let log = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
-    Ok(match config.log {
+    Ok(match config.log_format {
         LogForm::Text => log.boxed(),
         LogForm::Json => log.json().boxed(),
     }
@@ -314,7 +314,8 @@ mod tests {
 
     #[test]
     fn without_a_collector_no_spans_are_created_for_it() {
-        let config = LogConfig { log: LogForm::Text, log_requests: true, log_filter: "info".to_owned() };
+        let config =
+            LogConfig { log_format: LogForm::Text, log_requests: true, log_filter: "info".to_owned() };
         let subscriber = tracing_subscriber::registry().with(log(&config).unwrap());
         tracing::subscriber::with_default(subscriber, || {
             assert!(tracing::trace_span!("redis").is_disabled());

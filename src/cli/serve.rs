@@ -71,8 +71,9 @@ impl Serve {
         let files = files::for_connections(&self.data, threads);
         let workers =
             Workers::start(threads).map_err(|error| format!("cannot start {threads} threads: {error}"))?;
-        let address = self.http.listen;
-        let cannot = |error| format!("cannot listen on {address} ({error}); choose another with --listen");
+        let address = self.http.http_listen;
+        let cannot =
+            |error| format!("cannot listen on {address} ({error}); choose another with --http-listen");
         let listener = TcpListener::bind(address).await.map_err(cannot)?;
         let Some(data) = Data::open(self.data, Beside::Alone, &mut signals).await? else {
             return Ok(ExitCode::SUCCESS);
@@ -163,10 +164,10 @@ fn begin_duties(config: &DutyConfig, app: &App, stopping: &watch::Receiver<bool>
         let (app, until) = (listening.clone(), until.clone());
         async move { Box::pin(work_until(until, app.keep_listening())).await }
     }));
-    if config.deliver == Switch::On {
+    if config.delivery_in_server == Switch::On {
         duties.spawn(keep_delivering(app.clone(), stopping.clone()));
     }
-    if config.archive == Switch::On {
+    if config.archive_in_server == Switch::On {
         duties.spawn(keep_archiving(app.clone(), stopping.clone()));
     }
     duties

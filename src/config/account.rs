@@ -12,18 +12,19 @@ use crate::model::session::Session;
 #[command(next_help_heading = "Accounts")]
 pub struct AccountConfig {
     /// End all other sessions of a user at each login.
-    #[arg(long, env = "FANFOLD_SESSIONS_SINGLE")]
-    pub sessions_single: bool,
+    #[arg(long, env = "FANFOLD_SESSION_SINGLE")]
+    #[arg(alias = "sessions-single")]
+    pub session_single: bool,
 
     /// Session lifetime after the last use, in days.
-    #[arg(long, value_name = "DAYS", env = "FANFOLD_SESSIONS_LIFETIME", default_value_t = 30)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=3_650))]
-    pub sessions_lifetime: u32,
+    #[arg(long, value_name = "DAYS", env = "FANFOLD_SESSION_LIFETIME", default_value_t = 30)]
+    #[arg(alias = "sessions-lifetime", value_parser = clap::value_parser!(u32).range(1..=3_650))]
+    pub session_lifetime: u32,
 
     /// Maximum session lifetime, in days, however often the session is used.
-    #[arg(long, value_name = "DAYS", env = "FANFOLD_SESSIONS_MAX_LIFETIME", default_value_t = 365)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=36_500))]
-    pub sessions_max_lifetime: u32,
+    #[arg(long, value_name = "DAYS", env = "FANFOLD_SESSION_MAX_LIFETIME", default_value_t = 365)]
+    #[arg(alias = "sessions-max-lifetime", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub session_max_lifetime: u32,
 
     /// Time for which users who have deleted their accounts may cancel that by signing in, in days.
     ///
@@ -36,33 +37,33 @@ pub struct AccountConfig {
     ///
     /// Each address that the account has signed in from has a separate limit of the same size, which strangers cannot
     /// exhaust.
-    #[arg(long, value_name = "N", env = "FANFOLD_LOGINS_PER_ACCOUNT", default_value_t = 20)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub logins_per_account: u32,
+    #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_FAILURES_PER_ACCOUNT", default_value_t = 20)]
+    #[arg(alias = "logins-per-account", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub password_failures_per_account: u32,
 
     /// Maximum wrong passwords per address per hour, over all accounts.
     ///
     /// Behind a proxy, --http-trusted-proxies determines the address.
-    #[arg(long, value_name = "N", env = "FANFOLD_LOGINS_PER_ADDRESS", default_value_t = 100)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub logins_per_address: u32,
+    #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_FAILURES_PER_ADDRESS", default_value_t = 100)]
+    #[arg(alias = "logins-per-address", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub password_failures_per_address: u32,
 
     /// Maximum correct passwords per account per hour.
-    #[arg(long, value_name = "N", env = "FANFOLD_SIGN_INS_PER_ACCOUNT", default_value_t = 300)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub sign_ins_per_account: u32,
+    #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_SUCCESSES_PER_ACCOUNT", default_value_t = 300)]
+    #[arg(alias = "sign-ins-per-account", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub password_successes_per_account: u32,
 
     /// Maximum correct passwords per address per hour, over all accounts.
     ///
     /// The first 20 per account do not count.
-    #[arg(long, value_name = "N", env = "FANFOLD_SIGN_INS_PER_ADDRESS", default_value_t = 1_000)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub sign_ins_per_address: u32,
+    #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_SUCCESSES_PER_ADDRESS", default_value_t = 1_000)]
+    #[arg(alias = "sign-ins-per-address", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub password_successes_per_address: u32,
 
     /// Maximum accounts created per address per hour.
-    #[arg(long, value_name = "N", env = "FANFOLD_REGISTRATIONS_PER_ADDRESS", default_value_t = 50)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub registrations_per_address: u32,
+    #[arg(long, value_name = "N", env = "FANFOLD_ACCOUNT_REGISTRATIONS_PER_ADDRESS", default_value_t = 50)]
+    #[arg(alias = "registrations-per-address", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub account_registrations_per_address: u32,
 
     /// Maximum number of passwords being hashed at a time [default: half the number of processors].
     ///
@@ -80,17 +81,17 @@ pub struct AccountConfig {
     pub password_queue: u32,
 
     /// Maximum number of passwords per address that are waiting or being hashed.
-    #[arg(long, value_name = "N", env = "FANFOLD_PASSWORDS_PER_ADDRESS", default_value_t = 32)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub passwords_per_address: u32,
+    #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_QUEUE_PER_ADDRESS", default_value_t = 32)]
+    #[arg(alias = "passwords-per-address", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub password_queue_per_address: u32,
 }
 
 impl AccountConfig {
     /// Returns the time at which a session ends if it is not used again.
     #[must_use]
     pub fn session_end(&self, created_at: Timestamp, last_seen_at: Timestamp) -> Timestamp {
-        let unused = last_seen_at.plus(days(self.sessions_lifetime));
-        unused.min(created_at.plus(days(self.sessions_max_lifetime)))
+        let unused = last_seen_at.plus(days(self.session_lifetime));
+        unused.min(created_at.plus(days(self.session_max_lifetime)))
     }
 
     /// Returns the time for which a deletion of an account can be cancelled.

@@ -14,8 +14,9 @@ use crate::config::value::{host, network, origin};
 #[command(next_help_heading = "HTTP")]
 pub struct HttpConfig {
     /// Address and port to listen on; port 0 chooses a free port.
-    #[arg(long, value_name = "ADDRESS", env = "FANFOLD_LISTEN", default_value = "127.0.0.1:8080")]
-    pub listen: SocketAddr,
+    #[arg(long, value_name = "ADDRESS", env = "FANFOLD_HTTP_LISTEN", default_value = "127.0.0.1:8080")]
+    #[arg(alias = "listen")]
+    pub http_listen: SocketAddr,
 
     /// Number of threads that serve requests [default: the number of processors].
     #[arg(long, value_name = "N", env = "FANFOLD_HTTP_THREADS")]

@@ -9,8 +9,9 @@ use crate::config::value::collector;
 #[command(next_help_heading = "Log")]
 pub struct LogConfig {
     /// Format of the log, which goes to standard error.
-    #[arg(long, value_name = "FORM", env = "FANFOLD_LOG", default_value = "text")]
-    pub log: LogForm,
+    #[arg(long, value_name = "FORM", env = "FANFOLD_LOG_FORMAT", default_value = "text")]
+    #[arg(alias = "log")]
+    pub log_format: LogForm,
 
     /// Log a line for each request, with its type, duration and outcome.
     ///
@@ -31,8 +32,9 @@ pub struct TraceConfig {
     ///
     /// The server sends traces by OTLP over HTTP, as protobuf. OpenTelemetry's own variables (OTEL_TRACES_SAMPLER,
     /// OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_HEADERS …) configure sampling and the description of the service.
-    #[arg(long, value_name = "URL", env = "FANFOLD_OTLP_ENDPOINT", value_parser = collector)]
-    pub otlp_endpoint: Option<String>,
+    #[arg(long, value_name = "URL", env = "FANFOLD_TRACE_OTLP_ENDPOINT", value_parser = collector)]
+    #[arg(alias = "otlp-endpoint")]
+    pub trace_otlp_endpoint: Option<String>,
 }
 
 impl TraceConfig {
@@ -40,7 +42,7 @@ impl TraceConfig {
     #[must_use]
     pub fn collector(&self) -> Option<&str> {
         // An empty environment variable counts as unset.
-        self.otlp_endpoint.as_deref().filter(|url| !url.is_empty())
+        self.trace_otlp_endpoint.as_deref().filter(|url| !url.is_empty())
     }
 }
 

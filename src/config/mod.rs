@@ -111,13 +111,14 @@ pub struct VisitConfig {
     ///
     /// Takes effect with the first visitor of each day. Exceeding this number by over 50 % costs memory, not
     /// correctness; fewer visitors cost nothing.
-    #[arg(long, value_name = "N", env = "FANFOLD_VISITS_EXPECTED", default_value_t = 100_000)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
-    pub visits_expected: u64,
+    #[arg(long, value_name = "N", env = "FANFOLD_VISIT_EXPECTED_VISITORS", default_value_t = 100_000)]
+    #[arg(alias = "visits-expected", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub visit_expected_visitors: u64,
 
     /// Record profile views for one month, and report them to the viewed users as their audience.
-    #[arg(long, value_name = "SWITCH", env = "FANFOLD_AUDIENCE", default_value = "on")]
-    pub audience: Switch,
+    #[arg(long, value_name = "SWITCH", env = "FANFOLD_VISIT_AUDIENCE", default_value = "on")]
+    #[arg(alias = "audience")]
+    pub visit_audience: Switch,
 }
 
 /// Options for a server's background tasks.
@@ -125,12 +126,14 @@ pub struct VisitConfig {
 #[command(next_help_heading = "Posts and timelines")]
 pub struct DutyConfig {
     /// Deliver posts to timelines in the server, instead of leaving that to `fanfold deliver`.
-    #[arg(long, value_name = "SWITCH", env = "FANFOLD_DELIVER", default_value = "on")]
-    pub deliver: Switch,
+    #[arg(long, value_name = "SWITCH", env = "FANFOLD_DELIVERY_IN_SERVER", default_value = "on")]
+    #[arg(alias = "deliver")]
+    pub delivery_in_server: Switch,
 
     /// Archive old posts and past days in the server, instead of leaving that to `fanfold archive run`.
-    #[arg(long, value_name = "SWITCH", env = "FANFOLD_ARCHIVE", default_value = "on")]
-    pub archive: Switch,
+    #[arg(long, value_name = "SWITCH", env = "FANFOLD_ARCHIVE_IN_SERVER", default_value = "on")]
+    #[arg(alias = "archive")]
+    pub archive_in_server: Switch,
 }
 
 /// The value of an option that is on or off.

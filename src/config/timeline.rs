@@ -41,9 +41,9 @@ pub struct TimelineConfig {
     /// Maximum posts published per author per hour.
     ///
     /// A retry with the same idempotency key does not count. Imports are not limited.
-    #[arg(long, value_name = "N", env = "FANFOLD_PUBLISHES_PER_AUTHOR", default_value_t = 300)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub publishes_per_author: u32,
+    #[arg(long, value_name = "N", env = "FANFOLD_POST_PUBLISHES_PER_AUTHOR", default_value_t = 300)]
+    #[arg(alias = "publishes-per-author", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub post_publishes_per_author: u32,
 
     /// Maximum number of posts per author in Redis; older posts are archived.
     #[arg(long, value_name = "N", env = "FANFOLD_POST_HOT_LIMIT", default_value_t = 1_000)]

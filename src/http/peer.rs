@@ -112,7 +112,7 @@ impl Peers {
     pub(super) fn new(config: &HttpConfig, files: usize) -> Arc<Self> {
         let most = files.saturating_sub(SPARE).max(1);
         let most = most.min(MOST_BESIDE_SOCKETS + config.http_sockets as usize);
-        let of_address = (config.clients.connections_per_address as usize).min(most / 2).max(1);
+        let of_address = (config.clients.http_connections_per_address as usize).min(most / 2).max(1);
         let proxies = config.http_trusted_proxies.clone();
         Self::with(most, of_address, move |peer| address::is_trusted(peer, &proxies))
     }

@@ -91,8 +91,8 @@ impl Seats {
             all,
             anonymous: all.div_ceil(2),
             guests: (all / GUESTS).max(FEWEST_GUESTS),
-            of_address: config.clients.sockets_per_address as usize,
-            of_user: config.clients.sockets_per_user as usize,
+            of_address: config.clients.http_sockets_per_address as usize,
+            of_user: config.clients.http_sockets_per_user as usize,
         };
         Arc::new(Self { most, taken: Mutex::default() })
     }

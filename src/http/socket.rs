@@ -361,7 +361,7 @@ impl Conversation {
     /// Rejects an operation that exceeds a limit of the WebSocket. Without a plan, the operation's type is unknown, so
     /// the combined limit of all types applies.
     fn check_room(&self, plan: Option<&Plan>) -> Result<(), RequestError> {
-        let most_watches = self.server.config.clients.watches_per_socket as usize;
+        let most_watches = self.server.config.clients.http_subscriptions_per_socket as usize;
         let all = self.running.len();
         let watching = self.running.values().filter(|running| running.watches).count();
         let (count, most, what) = match plan.map(Plan::watches) {

@@ -74,7 +74,7 @@ impl Passwords {
     pub(super) fn new(config: &AccountConfig, rng: Arc<Rng>) -> Self {
         let workers = config.password_workers.map_or_else(usual_workers, usize::from);
         let total = workers + config.password_queue as usize;
-        let limits = Limits { total, per_address: config.passwords_per_address as usize };
+        let limits = Limits { total, per_address: config.password_queue_per_address as usize };
         Self {
             workers: Arc::new(Workers::new(workers, limits)),
             rejections: Arc::new(Semaphore::new(MOST_HELD_BACK)),

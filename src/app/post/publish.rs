@@ -77,7 +77,7 @@ impl App {
     }
 
     fn publish_limit(&self) -> Limit {
-        limit(self.0.rules.timeline.publishes_per_author)
+        limit(self.0.rules.timeline.post_publishes_per_author)
     }
 
     /// Publishes posts, running each step for all posts together. Makes five round trips for any number of

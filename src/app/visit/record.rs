@@ -96,7 +96,7 @@ impl App {
     }
 
     async fn fix_layout(&self, day: Day) -> Result<Layout, Error> {
-        let fix = visit::fix_layout(self.keys(), day, self.0.rules.visit.visits_expected);
+        let fix = visit::fix_layout(self.keys(), day, self.0.rules.visit.visit_expected_visitors);
         Ok(fix.send("visit: layout", self.store()).await?)
     }
 
@@ -104,8 +104,11 @@ impl App {
         let mut batch = Batch::new("visit: record");
         let recorded = batch.push(visit::record(self.keys(), layout, user));
         // If Redis has lost its latest writes, it may have lost the layout, so fix the layout again.
-        let fixed =
-            batch.push(visit::fix_layout(self.keys(), layout.day, self.0.rules.visit.visits_expected));
+        let fixed = batch.push(visit::fix_layout(
+            self.keys(),
+            layout.day,
+            self.0.rules.visit.visit_expected_visitors,
+        ));
         let mut replies = batch.send(self.store()).await?;
         let (recorded, fixed) = (replies.take(recorded)?, replies.take(fixed)?);
         if fixed != layout {

@@ -187,7 +187,7 @@ async fn days_out_of_range_are_rejected() {
 
 #[tokio::test]
 async fn an_option_turns_audiences_off() {
-    let world = World::with(&["--audience", "off"]).await;
+    let world = World::with(&["--visit-audience", "off"]).await;
     let people = world.people(2).await;
     view(&world, &people[1], "ann0").await;
     let data = world.data(Some(&people[0].token), AUDIENCE, json!({})).await;

@@ -28,7 +28,7 @@ impl Scene {
         let world = World::new().await;
         let people = world.people(2).await;
         world.follow(&people[1], &people[0]).await;
-        let options = ["--timeline-strategy", "push", "--publishes-per-author", "10000"];
+        let options = ["--timeline-strategy", "push", "--post-publishes-per-author", "10000"];
         let app = app(&world.redis, &world.clock, &options).await;
         let author = app.authenticate(&people[0].token).await.unwrap();
         world.redis.raw::<u64>(&["RPUSH", "ff:{u2}:timeline", "=1:0:1:0"]);

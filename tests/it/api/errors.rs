@@ -16,7 +16,7 @@ async fn follow(world: &World, follower: &Person, followee: &Person) -> Value {
 
 #[tokio::test]
 async fn user_errors_state_their_limits_and_delays() {
-    let world = World::with(&["--relation-follow-limit", "1", "--publishes-per-author", "1"]).await;
+    let world = World::with(&["--relation-follow-limit", "1", "--post-publishes-per-author", "1"]).await;
     let people = world.people(3).await;
     let query = "mutation ($name: String!, $password: String!, $displayName: String) {
         register(input: { username: $name, password: $password, displayName: $displayName }) {

@@ -228,7 +228,7 @@ async fn a_store_has_the_feature_once_a_user_is_muted() {
 
 #[tokio::test]
 async fn the_old_posts_of_a_muted_user_cost_nothing() {
-    let world = World::with(&["--timeline-capacity", "5", "--publishes-per-author", "1000"]).await;
+    let world = World::with(&["--timeline-capacity", "5", "--post-publishes-per-author", "1000"]).await;
     let people = world.people(3).await;
     let [ada, ben, eve] = &people[..] else { unreachable!() };
     for followee in [ben, eve] {
@@ -312,7 +312,7 @@ async fn five_thousand_mutes_cost_no_command_once_they_are_cached() {
 
 #[tokio::test]
 async fn a_page_whose_first_posts_are_by_a_muted_author_takes_two_round_trips_more() {
-    let world = World::with(&["--publishes-per-author", "1000"]).await;
+    let world = World::with(&["--post-publishes-per-author", "1000"]).await;
     let people = world.people(3).await;
     let [ada, ben, eve] = &people[..] else { unreachable!() };
     for followee in [ben, eve] {

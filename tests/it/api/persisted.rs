@@ -244,7 +244,7 @@ async fn a_trusted_document_may_read_the_schema_where_others_may_not() {
 /// Returns the standard error of a server that does not start.
 fn startup_error(redis: &Redis, options: &[&str]) -> String {
     let (url, directory) = (redis.url(), redis.directory());
-    let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir"];
+    let fixed = ["serve", "--http-listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir"];
     let arguments = [&fixed[..], &[directory], options].concat();
     let output = command(&arguments).stdout(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));

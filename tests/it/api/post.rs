@@ -317,7 +317,7 @@ async fn posts_beyond_the_hot_limit_wait_for_the_archive_and_stay_readable() {
 
 #[tokio::test]
 async fn a_full_timeline_costs_at_most_eleven_bytes_an_entry() {
-    let world = World::with(&["--publishes-per-author", "10000"]).await;
+    let world = World::with(&["--post-publishes-per-author", "10000"]).await;
     let people = world.people(2).await;
     // Ids as they are after four billion posts.
     world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "4000000000"]);
@@ -402,7 +402,7 @@ fn waiting(world: &World) -> Vec<u64> {
 
 #[tokio::test]
 async fn the_posts_of_an_author_are_limited_and_retries_do_not_count() {
-    let world = World::with(&["--publishes-per-author", "5"]).await;
+    let world = World::with(&["--post-publishes-per-author", "5"]).await;
     let people = world.people(2).await;
     let keyed = json!({ "content": "once", "idempotencyKey": "key" });
     let first = publish(&world, &people[0], keyed.clone()).await;
@@ -439,7 +439,7 @@ async fn the_posts_of_an_author_are_limited_and_retries_do_not_count() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_key_sent_fifty_times_at_once_takes_one_token() {
-    let world = World::with(&["--publishes-per-author", "2"]).await;
+    let world = World::with(&["--post-publishes-per-author", "2"]).await;
     let people = world.people(1).await;
     let input = json!({ "content": "once", "idempotencyKey": "key" });
     let published = join_all((0..50).map(|_| publish(&world, &people[0], input.clone()))).await;
@@ -453,7 +453,7 @@ async fn one_key_sent_fifty_times_at_once_takes_one_token() {
 
 #[tokio::test]
 async fn imported_posts_are_not_limited() {
-    let world = World::with(&["--publishes-per-author", "1"]).await;
+    let world = World::with(&["--post-publishes-per-author", "1"]).await;
     world.people(1).await;
     let content = fanfold::model::post::Content::parse("imported").unwrap();
     let author = fanfold::model::id::UserId::new(1).unwrap();

@@ -121,7 +121,7 @@ async fn a_session_ends_a_year_after_signing_in_however_much_it_is_used() {
     assert!(!is_signed_in(&world, &ada.token).await);
     assert_eq!(count(&newer).await, 1);
     // A shorter lifetime applies to existing sessions.
-    let shorter = app(&world.redis, &world.clock, &["--sessions-max-lifetime", "3"]).await;
+    let shorter = app(&world.redis, &world.clock, &["--session-max-lifetime", "3"]).await;
     world.clock.advance(day);
     assert!(shorter.authenticate(&newer).await.is_ok());
     world.clock.advance(day);
@@ -130,7 +130,7 @@ async fn a_session_ends_a_year_after_signing_in_however_much_it_is_used() {
 
 #[tokio::test]
 async fn with_single_sessions_a_login_ends_those_before_it() {
-    let world = World::with(&["--sessions-single"]).await;
+    let world = World::with(&["--session-single"]).await;
     let ada = world.register("ada").await;
     let second = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
     assert!(!is_signed_in(&world, &ada.token).await);

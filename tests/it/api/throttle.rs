@@ -182,7 +182,7 @@ async fn servers_share_the_buckets_and_a_burst_takes_no_more_from_them() {
 
 #[tokio::test]
 async fn one_address_may_not_try_many_names_but_its_known_users_sign_in() {
-    let world = World::with(&["--logins-per-address", "4"]).await;
+    let world = World::with(&["--password-failures-per-address", "4"]).await;
     register_at_home(&world, "ada").await;
     register_at_home(&world, "eve").await;
     let before = world.app.passwords_verified();
@@ -203,7 +203,7 @@ async fn one_address_may_not_try_many_names_but_its_known_users_sign_in() {
 
 #[tokio::test]
 async fn guesses_from_an_address_of_the_owner_are_counted_separately_and_limited() {
-    let world = World::with(&["--logins-per-account", "3"]).await;
+    let world = World::with(&["--password-failures-per-account", "3"]).await;
     register_at_home(&world, "ada").await;
     let before = world.app.passwords_verified();
     for number in 0..6 {
@@ -223,7 +223,8 @@ async fn guesses_from_an_address_of_the_owner_are_counted_separately_and_limited
 
 #[tokio::test]
 async fn right_passwords_take_no_tokens() {
-    let world = World::with(&["--logins-per-account", "2", "--logins-per-address", "2"]).await;
+    let world =
+        World::with(&["--password-failures-per-account", "2", "--password-failures-per-address", "2"]).await;
     register_at_home(&world, "ada").await;
     for from in [None, Some(HOME), Some(stranger(1))] {
         for _ in 0..5 {
@@ -271,7 +272,7 @@ async fn the_data_about_attempts_expires() {
 
 #[tokio::test]
 async fn guesses_through_a_session_are_limited_and_affect_no_other_session() {
-    let world = World::with(&["--logins-per-account", "3"]).await;
+    let world = World::with(&["--password-failures-per-account", "3"]).await;
     let token = register_at_home(&world, "ada").await;
     let second = login_from(&world, HOME, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
     let change = async |token: &str, current: &str| {
@@ -297,7 +298,7 @@ async fn guesses_through_a_session_are_limited_and_affect_no_other_session() {
 
 #[tokio::test]
 async fn registrations_are_counted_by_address() {
-    let world = World::with(&["--registrations-per-address", "2"]).await;
+    let world = World::with(&["--account-registrations-per-address", "2"]).await;
     let register = async |name: &str, from| {
         violation(world.app.register(name, PASSWORD, None, None, Some(Address::from(from))).await)
     };
@@ -314,7 +315,7 @@ async fn registrations_are_counted_by_address() {
 #[test]
 fn a_server_counts_by_the_address_of_the_connection_or_by_the_one_that_a_trusted_proxy_names() {
     let redis = Redis::start();
-    let limit = ["--registrations-per-address", "1"];
+    let limit = ["--account-registrations-per-address", "1"];
     let trusting = Server::over(&redis, &[&limit[..], &["--http-trusted-proxies", "127.0.0.0/8"]].concat());
     let strict = Server::over(&redis, &limit);
     let register = |server: &Server, name: &str, forwarded: &str| {

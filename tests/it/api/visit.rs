@@ -181,14 +181,14 @@ async fn invalid_days_and_numbers_are_rejected() {
 
 #[tokio::test]
 async fn another_expectation_does_not_disturb_a_day_that_has_begun() {
-    let world = World::with(&["--visits-expected", "1000"]).await;
+    let world = World::with(&["--visit-expected-visitors", "1000"]).await;
     let people = world.people(8).await;
     for person in &people {
         record_visit(&world, person).await;
     }
     // A second process, and one after a restart, expect something else.
     for expected in ["10000000", "1"] {
-        let other = app(&world.redis, &world.clock, &["--visits-expected", expected]).await;
+        let other = app(&world.redis, &world.clock, &["--visit-expected-visitors", expected]).await;
         for person in &people[..5] {
             other.authenticate(&person.token).await.unwrap();
         }
@@ -197,7 +197,7 @@ async fn another_expectation_does_not_disturb_a_day_that_has_begun() {
     let layout = |day: i64| world.redis.raw::<String>(&["HGET", "ff:{g}:visit:days", &day.to_string()]);
     assert_eq!(layout(TODAY), "4");
     world.clock.advance(DAY);
-    let other = app(&world.redis, &world.clock, &["--visits-expected", "10000"]).await;
+    let other = app(&world.redis, &world.clock, &["--visit-expected-visitors", "10000"]).await;
     other.authenticate(&people[0].token).await.unwrap();
     assert_eq!(layout(TODAY + 1), "40");
 }
@@ -205,14 +205,14 @@ async fn another_expectation_does_not_disturb_a_day_that_has_begun() {
 #[tokio::test]
 async fn when_redis_has_lost_the_layout_of_a_day_no_one_is_counted_twice_and_nothing_is_left() {
     for (first, second) in [("1000", "100000"), ("100000", "1000")] {
-        let world = World::with(&["--visits-expected", first]).await;
+        let world = World::with(&["--visit-expected-visitors", first]).await;
         let people = world.people(10).await;
         for person in &people {
             record_visit(&world, person).await;
         }
         world.redis.raw::<i64>(&["DEL", "ff:{g}:visit:days"]);
         // Another process is the first to record a visit after that.
-        let other = app(&world.redis, &world.clock, &["--visits-expected", second]).await;
+        let other = app(&world.redis, &world.clock, &["--visit-expected-visitors", second]).await;
         other.authenticate(&people[0].token).await.unwrap();
         let late = world.register("late").await;
         record_visit(&world, &late).await;
@@ -398,7 +398,7 @@ async fn the_number_of_a_day_never_becomes_less(kind: Kind) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_million_visitors_are_counted_exactly_in_ten_bytes_each() {
     let crowd = crowd();
-    let world = World::with(&["--visits-expected", &crowd.to_string()]).await;
+    let world = World::with(&["--visit-expected-visitors", &crowd.to_string()]).await;
     let store = world.app.store();
     let today = Day::from_number(TODAY);
     let layout = visit::fix_layout(store.keys(), today, crowd).send("test", store).await.unwrap();

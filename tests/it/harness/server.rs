@@ -36,7 +36,13 @@ impl Server {
     }
 
     pub(crate) fn on(data_dir: &TempDir) -> Self {
-        Self::start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir.path().to_str().unwrap()])
+        Self::start(&[
+            "serve",
+            "--http-listen",
+            "127.0.0.1:0",
+            "--data-dir",
+            data_dir.path().to_str().unwrap(),
+        ])
     }
 
     /// Starts a server over this Redis, with an archive beside it.
@@ -46,7 +52,7 @@ impl Server {
 
     /// Starts a server over the Redis at this address, with an archive in this directory.
     pub(crate) fn at(url: &str, directory: &str, options: &[&str]) -> Self {
-        let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", url, "--data-dir", directory];
+        let fixed = ["serve", "--http-listen", "127.0.0.1:0", "--redis-url", url, "--data-dir", directory];
         Self::start(&[&fixed, options].concat())
     }
 
@@ -140,7 +146,7 @@ impl Logged {
     pub(crate) fn start(redis: &Redis, options: &[&str]) -> Self {
         let log = NamedTempFile::new().unwrap();
         let (url, directory) = (redis.url(), redis.directory());
-        let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
+        let fixed = ["serve", "--http-listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
         let mut command = command(&[&fixed, options].concat());
         let server = Server::run_logging(&mut command, Stdio::from(log.reopen().unwrap()));
         Self { server, log }

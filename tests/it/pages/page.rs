@@ -182,7 +182,7 @@ pub(crate) fn demo_server() -> (Redis, Server) {
     let made = command(&["demo", "--redis-url", &redis.url()]).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     // A client falls far behind there, by very many posts.
-    let server = Server::over(&redis, &["--publishes-per-author", "100000"]);
+    let server = Server::over(&redis, &["--post-publishes-per-author", "100000"]);
     (redis, server)
 }
 

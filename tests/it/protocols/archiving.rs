@@ -46,7 +46,8 @@ fn metric(server: &Server, name: &str) -> u64 {
 #[test]
 fn a_server_archives_unless_configured_otherwise() {
     let redis = Redis::start();
-    let serve = |archive: &str| Server::over(&redis, &["--post-hot-limit", "2", "--archive", archive]);
+    let serve =
+        |archive: &str| Server::over(&redis, &["--post-hot-limit", "2", "--archive-in-server", archive]);
     let idle = serve("off");
     let ada = idle.token("ada");
     for number in 0..6 {
@@ -87,7 +88,8 @@ fn a_server_archives_unless_configured_otherwise() {
 fn a_mover_that_is_killed_with_posts_in_transit_loses_none() {
     const POSTS: usize = 3_000;
     let redis = Redis::start();
-    let options = ["--post-hot-limit", "10", "--archive", "off", "--publishes-per-author", "10000"];
+    let options =
+        ["--post-hot-limit", "10", "--archive-in-server", "off", "--post-publishes-per-author", "10000"];
     let server = Server::over(&redis, &options);
     let ada = server.token("ada");
     for number in 0..POSTS {
@@ -144,7 +146,7 @@ async fn a_server_does_not_start_on_an_archive_it_cannot_use_and_reports_why() {
     let archive = ["--archive-url", &database.url];
     stdout(&run(&redis, &[&["archive", "status"], &archive[..]].concat()));
     execute(&database.url, "UPDATE fanfold_migrations SET version = 7 WHERE version = 3").await;
-    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    let serve = ["serve", "--http-listen", "127.0.0.1:0"];
     let error = stderr(&run(&redis, &[&serve[..], &archive[..]].concat()));
     assert!(error.contains("newer Fanfold (its schema version is 7"), "{error}");
     execute(&database.url, "UPDATE fanfold_migrations SET version = 3 WHERE version = 7").await;
@@ -183,7 +185,7 @@ fn on_a_full_disk_posts_wait_in_redis_and_move_by_themselves_when_there_is_room(
     let redis = Redis::start();
     let (url, directory) = (redis.url(), redis.directory());
     let limited = format!(
-        "trap '' XFSZ; ulimit -S -f 200; exec {} serve --listen 127.0.0.1:0 --redis-url {url} \
+        "trap '' XFSZ; ulimit -S -f 200; exec {} serve --http-listen 127.0.0.1:0 --redis-url {url} \
          --data-dir {directory} --post-hot-limit 2",
         env!("CARGO_BIN_EXE_fanfold")
     );

@@ -88,7 +88,7 @@ fn after_a_failover_behind_one_address_writes_go_to_the_new_master() {
     let other = Redis::start_with(&["--port", &other_port, "--replicaof", "127.0.0.1", &one_port]);
     let address = Address::of(&one);
     let url = format!("redis://127.0.0.1:{}", address.port);
-    let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", one.directory()];
+    let fixed = ["serve", "--http-listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", one.directory()];
     let server = Server::start(&fixed);
     let ada = server.token("ada");
     assert!(publish(&server, &ada));
@@ -135,7 +135,7 @@ fn a_redis_that_is_full_is_still_read() {
 #[test]
 fn readiness_checks_cost_one_write_per_second() {
     let redis = Redis::start();
-    let server = Server::over(&redis, &["--deliver", "off", "--archive", "off"]);
+    let server = Server::over(&redis, &["--delivery-in-server", "off", "--archive-in-server", "off"]);
     let writes = || {
         let stats: String = redis.raw(&["INFO", "commandstats"]);
         let line = stats.lines().find(|line| line.starts_with("cmdstat_set:")).unwrap_or_default();

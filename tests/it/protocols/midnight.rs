@@ -77,8 +77,8 @@ struct Stage {
 impl Stage {
     async fn new() -> Self {
         let database = Database::new(Kind::Sqlite).await;
-        let sessions = ["--sessions-lifetime", "3650", "--sessions-max-lifetime", "3650"];
-        let options = ["--archive-url", &database.url, "--visits-expected", "600"];
+        let sessions = ["--session-lifetime", "3650", "--session-max-lifetime", "3650"];
+        let options = ["--archive-url", &database.url, "--visit-expected-visitors", "600"];
         let options = [&options[..], &sessions].concat();
         let world = World::with(&options).await;
         let people = world.people(PEOPLE).await;

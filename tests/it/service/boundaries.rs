@@ -57,7 +57,7 @@ async fn all_processes_know_a_block_once_it_is_acknowledged() {
 #[tokio::test]
 async fn live_updates_leave_out_the_posts_of_a_user_on_the_other_side_of_a_block() {
     let redis = Redis::start();
-    let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &["--deliver", "off"]));
+    let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &["--delivery-in-server", "off"]));
     let [ada, ben, eve] = ["ada", "ben", "eve"].map(|name| one.token(name));
     for followee in ["ben", "eve"] {
         follow(&one, &ada, followee);

@@ -223,7 +223,7 @@ async fn mutuals_are_bounded_by_the_number_of_followees_not_by_the_size_of_the_p
 
 #[tokio::test]
 async fn a_day_of_very_many_visitors_is_counted_once_for_all_requests() {
-    let world = World::with(&["--visits-expected", "10000000"]).await;
+    let world = World::with(&["--visit-expected-visitors", "10000000"]).await;
     let people = world.people(2).await;
     world.data(Some(&people[0].token), "{ viewer { user { id } } }", Value::Null).await;
     let query = "{ visits { uniqueVisitors } }";

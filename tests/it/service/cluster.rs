@@ -324,7 +324,7 @@ impl Drop for StopOnDrop<'_> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slots_move_while_they_are_read_and_written() {
     let (cluster, directory) = (Cluster::start(3, 0), tempfile::tempdir().unwrap());
-    let server = serve(&cluster, &directory, &["--publishes-per-author", "1000000"]);
+    let server = serve(&cluster, &directory, &["--post-publishes-per-author", "1000000"]);
     let tokens = story(&server).await;
     let expected = views(&server, &tokens);
     let [star, fan] = ["star", "fan"].map(|name| server.token(name));

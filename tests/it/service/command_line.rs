@@ -128,7 +128,11 @@ fn a_failure_reports_its_cause_and_place_and_a_remedy() {
     let missing = tempfile::tempdir().unwrap();
     let nowhere = format!("unix:{}", missing.path().join("none.sock").display());
     let cases: [(&[&str], i32, &str); 6] = [
-        (&["serve", "--redis-url", &nowhere, "--listen", "127.0.0.1:0"], 1, "cannot connect to Redis at"),
+        (
+            &["serve", "--redis-url", &nowhere, "--http-listen", "127.0.0.1:0"],
+            1,
+            "cannot connect to Redis at",
+        ),
         (&["import", "/no/such/file", "--redis-url", &nowhere], 1, "cannot read /no/such/file"),
         (&["check", "--redis-url", "http://x"], 1, "expected redis://, redis-cluster://"),
         (&["serve", "--relation-strategy", "x"], 2, "possible values: zinterstore, zmscore"),

@@ -63,7 +63,7 @@ async fn processes_that_cache_sessions_learn_of_mutes_soon() {
 #[tokio::test]
 async fn live_updates_leave_out_the_posts_of_a_muted_user() {
     let redis = Redis::start();
-    let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &["--deliver", "off"]));
+    let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &["--delivery-in-server", "off"]));
     let [ada, ben, eve] = ["ada", "ben", "eve"].map(|name| one.token(name));
     for followee in ["ben", "eve"] {
         follow(&one, &ada, followee);

@@ -111,7 +111,7 @@ fn a_user_of_the_slot_is_served(cluster: &Cluster, server: &Server, token: &str)
 async fn lists_of_users_in_a_half_moved_slot_are_read_without_a_pause() {
     let (cluster, directory) = (Cluster::start(3, 0), tempfile::tempdir().unwrap());
     let hot = HOT.to_string();
-    let limits = ["--publishes-per-author", "1000000", "--registrations-per-address", "1000"];
+    let limits = ["--post-publishes-per-author", "1000000", "--account-registrations-per-address", "1000"];
     // No exclusions are cached.
     let uncached = ["--relation-exclusion-cache", "0"];
     let options =

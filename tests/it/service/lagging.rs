@@ -100,7 +100,7 @@ async fn replace_issuer(has_received: bool) {
     let options = ["--cluster-replica-validity-factor", "0"];
     let (mut cluster, directory) =
         (Cluster::start_behind_proxies(3, 1, &options), tempfile::tempdir().unwrap());
-    let options = ["--timeline-push-limit", "1", "--publishes-per-author", "1000000"];
+    let options = ["--timeline-push-limit", "1", "--post-publishes-per-author", "1000000"];
     let old = serve(&cluster, &directory, &options);
     let users = placed(&cluster, &old, 20);
     let down = cluster.share_of(counter[1]);

@@ -119,7 +119,7 @@ fn waiting_passwords_are_reported() {
 #[test]
 fn a_request_is_a_line_of_the_log_if_enabled() {
     let redis = Redis::start();
-    for options in [&["--log", "json", "--log-requests"][..], &["--log", "json"]] {
+    for options in [&["--log-format", "json", "--log-requests"][..], &["--log-format", "json"]] {
         let logged = Logged::start(&redis, options);
         let name = format!("user{}", options.len());
         let token = logged.server.token(&name);
@@ -158,7 +158,7 @@ fn a_request_is_a_line_of_the_log_if_enabled() {
 fn log_lines_of_a_request_have_its_id() {
     let redis = Redis::start();
     for form in ["text", "json"] {
-        let logged = Logged::start(&redis, &["--log", form, "--log-filter", "warn"]);
+        let logged = Logged::start(&redis, &["--log-format", form, "--log-filter", "warn"]);
         // A counter of the wrong type.
         redis.raw::<()>(&["DEL", "ff:{g}:next:user"]);
         redis.raw::<u64>(&["HSET", "ff:{g}:next:user", "a", "b"]);
@@ -177,7 +177,7 @@ fn log_lines_of_a_request_have_its_id() {
 #[test]
 fn nothing_secret_is_logged_at_any_level() {
     let redis = Redis::start();
-    let logged = Logged::start(&redis, &["--log", "json", "--log-filter", "trace", "--log-requests"]);
+    let logged = Logged::start(&redis, &["--log-format", "json", "--log-filter", "trace", "--log-requests"]);
     let server = &logged.server;
     let token = server.token("ada");
     let login =

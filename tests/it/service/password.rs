@@ -109,7 +109,7 @@ async fn behind_one_address_a_client_that_sends_very_many_does_not_delay_others(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crowd_behind_one_address_signs_in_with_a_retry_each() {
-    let options = ["--password-workers", "1", "--passwords-per-address", "10"];
+    let options = ["--password-workers", "1", "--password-queue-per-address", "10"];
     let world = World::with(&options).await;
     let names = people(&world, "ann", 40).await;
     let retries = AtomicUsize::new(0);
@@ -130,7 +130,7 @@ async fn a_crowd_behind_one_address_signs_in_with_a_retry_each() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_password_that_is_displaced_costs_nothing() {
-    let options = ["--password-workers", "1", "--password-queue", "5", "--passwords-per-address", "6"];
+    let options = ["--password-workers", "1", "--password-queue", "5", "--password-queue-per-address", "6"];
     let world = World::with(&options).await;
     let names = people(&world, "ann", 2).await;
     let wrong = async |name: String| {
@@ -162,7 +162,7 @@ async fn a_password_that_is_displaced_costs_nothing() {
 
 #[tokio::test]
 async fn right_passwords_are_counted_too_by_account_and_by_address() {
-    let options = ["--sign-ins-per-account", "30", "--sign-ins-per-address", "40"];
+    let options = ["--password-successes-per-account", "30", "--password-successes-per-address", "40"];
     let world = World::with(&options).await;
     let names = people(&world, "ann", 3).await;
     let sign_in = async |name: &str, from: u8, most: usize| {
@@ -198,7 +198,7 @@ async fn right_passwords_are_counted_too_by_account_and_by_address() {
 
 #[tokio::test]
 async fn changing_the_password_counts_as_a_right_one() {
-    let world = World::with(&["--sign-ins-per-account", "3"]).await;
+    let world = World::with(&["--password-successes-per-account", "3"]).await;
     let mut viewer = world.app.register("ada", PASSWORD, None, None, None).await.unwrap().viewer;
     for _ in 0..3 {
         viewer = world.app.change_password(&viewer, PASSWORD, PASSWORD, None).await.unwrap().viewer;

@@ -33,7 +33,7 @@ fn open_to_others(path: &Path) -> Vec<String> {
 /// Runs a server on this directory that writes to Redis and to the archive; returns its log.
 fn log_of_server(directory: &Path, name: &str, inspect: impl FnOnce()) -> String {
     let log = tempfile::NamedTempFile::new().unwrap();
-    let arguments = ["serve", "--listen", "127.0.0.1:0", "--data-dir", directory.to_str().unwrap()];
+    let arguments = ["serve", "--http-listen", "127.0.0.1:0", "--data-dir", directory.to_str().unwrap()];
     let arguments = [&arguments[..], &["--post-hot-limit", "1", "--timeline-capacity", "1"]].concat();
     let server = Server::run_logging(&mut command(&arguments), Stdio::from(log.reopen().unwrap()));
     let token = server.token(name);

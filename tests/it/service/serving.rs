@@ -75,7 +75,7 @@ fn a_second_server_on_one_data_directory_is_rejected_and_other_commands_work_bes
     let data = tempfile::tempdir().unwrap();
     let directory = data.path().to_str().unwrap();
     let server = Server::on(&data);
-    let stderr = fails(&["serve", "--listen", "127.0.0.1:0", "--data-dir", directory]);
+    let stderr = fails(&["serve", "--http-listen", "127.0.0.1:0", "--data-dir", directory]);
     let number = server.process.id();
     assert!(stderr.contains(&format!("is in use by another fanfold process (number {number})")), "{stderr}");
 
@@ -102,10 +102,11 @@ fn a_redis_that_dies_is_started_again() {
 #[test]
 fn without_a_program_to_start_the_error_has_the_command_that_installs_one() {
     let data = tempfile::tempdir().unwrap();
-    let output = command(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data.path().to_str().unwrap()])
-        .env("PATH", "")
-        .output()
-        .unwrap();
+    let output =
+        command(&["serve", "--http-listen", "127.0.0.1:0", "--data-dir", data.path().to_str().unwrap()])
+            .env("PATH", "")
+            .output()
+            .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("apt install redis-server") && stderr.contains("--redis-url"), "{stderr}");
@@ -115,17 +116,17 @@ fn without_a_program_to_start_the_error_has_the_command_that_installs_one() {
 fn places_that_cannot_be_used_are_reported() {
     let data = tempfile::tempdir().unwrap();
     let long = data.path().join("x".repeat(100));
-    let stderr = fails(&["serve", "--listen", "127.0.0.1:0", "--data-dir", long.to_str().unwrap()]);
+    let stderr = fails(&["serve", "--http-listen", "127.0.0.1:0", "--data-dir", long.to_str().unwrap()]);
     assert!(stderr.contains("the path of the data directory is too long"), "{stderr}");
     let file = data.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let stderr = fails(&["serve", "--listen", "127.0.0.1:0", "--data-dir", file.to_str().unwrap()]);
+    let stderr = fails(&["serve", "--http-listen", "127.0.0.1:0", "--data-dir", file.to_str().unwrap()]);
     assert!(stderr.contains("cannot be used"), "{stderr}");
 
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
-    let stderr = fails(&["serve", "--listen", &server.address, "--redis-url", &redis.url()]);
-    assert!(stderr.contains("cannot listen on") && stderr.contains("--listen"), "{stderr}");
+    let stderr = fails(&["serve", "--http-listen", &server.address, "--redis-url", &redis.url()]);
+    assert!(stderr.contains("cannot listen on") && stderr.contains("--http-listen"), "{stderr}");
     assert_eq!(server.stop(), Some(0));
 }
 
@@ -336,7 +337,7 @@ fn any_path_works_as_a_data_directory_and_others_cannot_read_it() {
     let data = tempfile::tempdir().unwrap();
     let directory = data.path().join("a b#c?d%41 [x]*{y} '\"é\"");
     let server =
-        Server::start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", directory.to_str().unwrap()]);
+        Server::start(&["serve", "--http-listen", "127.0.0.1:0", "--data-dir", directory.to_str().unwrap()]);
     server.register("ada");
     let mode = std::fs::metadata(directory.join("redis")).unwrap().permissions().mode();
     assert_eq!(mode & 0o077, 0);
@@ -347,7 +348,8 @@ fn any_path_works_as_a_data_directory_and_others_cannot_read_it() {
 fn a_server_that_is_stopped_while_it_starts_leaves_nothing_behind() {
     let data = tempfile::tempdir().unwrap();
     for wait in [0, 5, 20, 60] {
-        let arguments = ["serve", "--listen", "127.0.0.1:0", "--data-dir", data.path().to_str().unwrap()];
+        let arguments =
+            ["serve", "--http-listen", "127.0.0.1:0", "--data-dir", data.path().to_str().unwrap()];
         let mut process = command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(wait));
         Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap();
@@ -364,7 +366,7 @@ fn a_command_that_cannot_print_anything_still_stops_what_it_started() {
     let data = tempfile::tempdir().unwrap();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let directory = data.path().to_str().unwrap();
-    let listen = ["serve", "--listen", "127.0.0.1:0", "--data-dir", directory];
+    let listen = ["serve", "--http-listen", "127.0.0.1:0", "--data-dir", directory];
     for arguments in
         [&listen[..], &["check", "--data-dir", directory], &["demo", "--users", "5", "--data-dir", directory]]
     {
@@ -376,7 +378,7 @@ fn a_command_that_cannot_print_anything_still_stops_what_it_started() {
 
 /// Starts a server through a program of the system that sets its signals.
 fn server_by(program: &str, arguments: &[&str], input: Stdio, data: &TempDir) -> Server {
-    let serve = [env!("CARGO_BIN_EXE_fanfold"), "serve", "--listen", "127.0.0.1:0", "--data-dir"];
+    let serve = [env!("CARGO_BIN_EXE_fanfold"), "serve", "--http-listen", "127.0.0.1:0", "--data-dir"];
     let mut command = Command::new(program);
     Server::run(command.args(arguments).args(serve).arg(data.path()).stdin(input))
 }
@@ -421,7 +423,8 @@ fn a_server_ends_with_its_terminal_but_not_on_a_signal_from_an_operator() {
 fn services_outlive_a_hangup_signal_that_no_terminal_has_sent() {
     let data = tempfile::tempdir().unwrap();
     let directory = data.path().to_str().unwrap();
-    let services: [&[&str]; 3] = [&["serve", "--listen", "127.0.0.1:0"], &["deliver"], &["archive", "run"]];
+    let services: [&[&str]; 3] =
+        [&["serve", "--http-listen", "127.0.0.1:0"], &["deliver"], &["archive", "run"]];
     for service in services {
         let log = tempfile::NamedTempFile::new().unwrap();
         // Without a terminal, even if the tests have one.

@@ -57,7 +57,7 @@ fn every_master_of_a_cluster_is_checked() {
 /// Starts a server, stops it, and returns its log.
 fn log_of_server(options: &[&str]) -> String {
     let log = tempfile::NamedTempFile::new().unwrap();
-    let arguments = [&["serve", "--listen", "127.0.0.1:0"], options].concat();
+    let arguments = [&["serve", "--http-listen", "127.0.0.1:0"], options].concat();
     let server = Server::run_logging(&mut command(&arguments), Stdio::from(log.reopen().unwrap()));
     assert_eq!(server.stop(), Some(0));
     fs::read_to_string(log.path()).unwrap()

@@ -61,7 +61,7 @@ async fn until_quiet(server: &Server, step: &str) {
 #[tokio::test]
 async fn watches_that_resume_load_their_posts_as_their_client_reads() {
     let redis = Redis::start();
-    let server = Server::over(&redis, &["--publishes-per-author", "1000"]);
+    let server = Server::over(&redis, &["--post-publishes-per-author", "1000"]);
     let token = server.token("ada");
     publish(&server, &token, "start");
     let start = cursor(&server, &token);
@@ -197,7 +197,14 @@ fn stream_status(server: &Server, token: &str) -> (String, TcpStream) {
 #[tokio::test]
 async fn sockets_and_streams_are_limited_per_user_and_per_address_and_watches_per_socket() {
     let redis = Redis::start();
-    let limits = ["--sockets-per-user", "3", "--sockets-per-address", "5", "--watches-per-socket", "2"];
+    let limits = [
+        "--http-sockets-per-user",
+        "3",
+        "--http-sockets-per-address",
+        "5",
+        "--http-subscriptions-per-socket",
+        "2",
+    ];
     let server = Server::over(&redis, &limits);
     let [ada, ben] = ["ada", "ben"].map(|name| server.token(name));
     let mut held = vec![
@@ -326,7 +333,7 @@ async fn an_ended_session_waits_for_no_other_signals() {
 fn with_files(redis: &Redis, files: u32, options: &[&str]) -> Server {
     let limited = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
     let (url, directory) = (redis.url(), redis.directory());
-    let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
+    let fixed = ["serve", "--http-listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", &limited]).arg(command(&[]).get_program()).args(fixed).args(options);
     Server::run(shell.stdin(std::process::Stdio::null()))
@@ -358,7 +365,7 @@ fn silent_connections_do_not_lock_others_out() {
 #[tokio::test]
 async fn a_server_whose_connections_are_all_busy_still_responds_to_probes() {
     let redis = Redis::start();
-    let options = ["--sockets-per-address", "1000"];
+    let options = ["--http-sockets-per-address", "1000"];
     let server = with_files(&redis, 256, &options);
     let mut sockets = Vec::new();
     while let Ok(socket) =
@@ -401,7 +408,7 @@ fn the_first_head_has_a_short_timeout_and_the_next_one_a_longer_one() {
 #[tokio::test]
 async fn connections_of_an_address_are_limited_and_those_of_a_trusted_proxy_are_not() {
     let redis = Redis::start();
-    let limit = ["--connections-per-address", "5"];
+    let limit = ["--http-connections-per-address", "5"];
     let (plain, proxied) = (
         Server::over(&redis, &limit),
         Server::over(&redis, &[&limit[..], &["--http-trusted-proxies", "127.0.0.0/8"]].concat()),

@@ -236,7 +236,11 @@ async fn publishing_to_nobody_who_listens_sends_no_signals_and_two_commands_to_t
     let log = ["--slowlog-log-slower-than", "0", "--slowlog-max-len", "100000"];
     let (cluster, directory) = (Cluster::start_with(3, 0, &log), tempfile::tempdir().unwrap());
     // Neither the watermark nor the archive is read meanwhile.
-    let server = serve(&cluster, &directory, &["--publishes-per-author", "1000000", "--archive", "off"]);
+    let server = serve(
+        &cluster,
+        &directory,
+        &["--post-publishes-per-author", "1000000", "--archive-in-server", "off"],
+    );
     let author = server.token("author");
     for follower in 0..FOLLOWERS {
         let token = server.token(&name(follower));

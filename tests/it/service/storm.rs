@@ -309,9 +309,9 @@ fn slots() -> usize {
 }
 
 const OPTIONS: [&str; 6] = [
-    "--publishes-per-author",
+    "--post-publishes-per-author",
     "1000000",
-    "--registrations-per-address",
+    "--account-registrations-per-address",
     "1000",
     "--timeline-push-limit",
     "20",

@@ -125,7 +125,8 @@ const PARENT: &str = "00f067aa0ba902b7";
 fn the_trace_of_a_request_has_its_round_trips_and_queries() {
     let redis = Redis::start();
     let collector = Collector::start();
-    let server = Server::over(&redis, &["--otlp-endpoint", &collector.address, "--http-batch-limit", "2"]);
+    let server =
+        Server::over(&redis, &["--trace-otlp-endpoint", &collector.address, "--http-batch-limit", "2"]);
     server.register("ada");
     let query = "query Look { user(by: { username: \"ada\" }) { followers { totalCount } } post(id: \"UG9zdDo5\") { id } }";
     let more = format!("traceparent: 00-{TRACE}-{PARENT}-01\r\nx-request-id: traced\r\n");
@@ -202,7 +203,7 @@ fn the_trace_of_a_request_has_its_round_trips_and_queries() {
 fn faults_of_the_server_are_marked_in_the_trace() {
     let redis = Redis::start();
     let collector = Collector::start();
-    let options = ["--otlp-endpoint", &collector.address, "--graphql-query-timeout", "1"];
+    let options = ["--trace-otlp-endpoint", &collector.address, "--graphql-query-timeout", "1"];
     let server = Server::over(&redis, &options);
     redis.pause(true);
     server.ask("{ user(by: { username: \"ada\" }) { bio } }");
@@ -225,8 +226,8 @@ fn traces_may_be_sent_over_tls() {
     let certificate = NamedTempFile::new().unwrap();
     let collector = Collector::start_secured(certificate.path());
     let (url, directory) = (redis.url(), redis.directory());
-    let listen = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
-    let mut command = command(&[&listen[..], &["--otlp-endpoint", &collector.address]].concat());
+    let listen = ["serve", "--http-listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
+    let mut command = command(&[&listen[..], &["--trace-otlp-endpoint", &collector.address]].concat());
     let server = Server::run(command.env("SSL_CERT_FILE", certificate.path()));
     assert!(!server.has_user("ada"));
     assert_eq!(server.stop(), Some(0));
@@ -239,7 +240,7 @@ fn an_unavailable_collector_delays_nothing() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let swallows = format!("http://{}", silent.local_addr().unwrap());
     for endpoint in ["http://127.0.0.1:9", &swallows] {
-        let server = Server::over(&redis, &["--otlp-endpoint", endpoint]);
+        let server = Server::over(&redis, &["--trace-otlp-endpoint", endpoint]);
         assert!(!server.has_user("ada"));
         let stopping = tokio::time::Instant::now();
         assert_eq!(server.stop(), Some(0));

@@ -180,7 +180,8 @@ fn the_files_may_be_listed_in_the_environment() {
         path.display().to_string()
     });
     let (url, data) = (redis.url(), redis.directory());
-    let mut serve = command(&["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", data]);
+    let mut serve =
+        command(&["serve", "--http-listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", data]);
     let server =
         Server::run_logging(serve.env("FANFOLD_GRAPHQL_TRUSTED_DOCUMENTS", paths.join(",")), Stdio::null());
     assert!(trusts(&server, FIRST) && trusts(&server, SECOND) && !trusts(&server, THIRD));

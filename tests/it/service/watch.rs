@@ -41,7 +41,7 @@ pub(crate) fn follow(server: &Server, token: &str, other: &str) {
 #[tokio::test]
 async fn a_watch_resumes_through_another_process() {
     let redis = Redis::start();
-    let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &["--deliver", "off"]));
+    let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &["--delivery-in-server", "off"]));
     let (ada, ben) = (one.token("ada"), one.token("ben"));
     follow(&one, &ada, "ben");
     let mut socket = Socket::acknowledged(&other, Some(&ada)).await;

@@ -161,7 +161,7 @@ async fn bodies_that_are_not_json_in_utf8_are_rejected() {
 async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
     let (host, here) = (("host", "feed.example.org"), ("host", "localhost:8080"));
     let open = World::with(&[
-        "--listen",
+        "--http-listen",
         "0.0.0.0:8080",
         "--http-cors-origins",
         "https://app.example.org,https://b.example",
@@ -252,7 +252,7 @@ async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
 async fn a_server_that_knows_its_names_responds_under_no_other() {
     let hosts = ["--http-hosts", "feed.example.org,localhost:8080"];
     for listen in ["127.0.0.1:8080", "0.0.0.0:8080"] {
-        let world = World::with(&[&hosts[..], &["--listen", listen]].concat()).await;
+        let world = World::with(&[&hosts[..], &["--http-listen", listen]].concat()).await;
         for (host, is_known) in [
             ("feed.example.org", true),
             ("FEED.example.org:443", true),

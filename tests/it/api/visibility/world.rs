@@ -57,7 +57,7 @@ impl Play {
             ["--timeline-capacity", "8"],
             ["--timeline-push-limit", "3"],
             ["--post-hot-limit", "1"],
-            ["--publishes-per-author", "1000"],
+            ["--post-publishes-per-author", "1000"],
             ["--graphql-cost-limit", "100000"],
         ];
         let world = World::with(options.as_flattened()).await;
