@@ -1,13 +1,10 @@
-//! The `fanfold` program: parses the command line, runs the command and reports errors.
+//! The `fanfold` program.
 
 use std::process::ExitCode;
-
-use clap::Parser as _;
-use fanfold::cli::Cli;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    fanfold::cli::main(Cli::parse())
+    fanfold::cli::main()
 }

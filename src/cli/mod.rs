@@ -1,14 +1,17 @@
 //! The commands of the `fanfold` program, and the steps that they share.
 //!
-//! Exit codes: 0 success; 1 failure, or `check` found faults; 2 invalid command line; 130 interrupted. Results go to
-//! standard output, everything else to standard error.
+//! Exit codes: 0 success; 1 failure, an invalid configuration file, or `check` found faults; 2 invalid command line or
+//! environment; 130 interrupted. Results go to standard output, everything else to standard error.
 
 mod archive;
 mod check;
+mod completions;
+mod config;
 mod deliver;
 mod demo;
 mod files;
 mod import;
+mod man;
 mod memory;
 mod people;
 mod posts;
@@ -20,13 +23,16 @@ mod signal;
 mod trace;
 mod world;
 
+use std::env;
 use std::error::Error;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -38,7 +44,7 @@ use crate::app::App;
 use crate::archive::{Archive, LOG_DIRECTIVES};
 use crate::cli::signal::Signals;
 use crate::cli::trace::Traces;
-use crate::config::{DataConfig, LogConfig, LogForm};
+use crate::config::{DataConfig, File, LogConfig, LogForm, ResolveError, Resolved};
 use crate::http;
 use crate::managed::Managed;
 use crate::model::clock::SystemClock;
@@ -49,10 +55,17 @@ use crate::thread;
 /// A self-hosted social graph and feed server: one GraphQL API over Redis.
 ///
 /// `fanfold demo` creates a demo world, `fanfold serve` serves it at <http://127.0.0.1:8080>. Every option can also be
-/// set in the environment, under the name shown next to it.
+/// set in the environment, under the name shown next to it, and the server's options in a configuration file:
+/// --redis-url is url in the section redis. The command line takes precedence, then the environment.
 #[derive(Debug, Parser)]
 #[command(name = "fanfold", version, max_term_width = 100)]
-pub struct Cli {
+struct Cli {
+    /// Configuration file [default: fanfold.toml in the data directory, if there is one].
+    ///
+    /// `fanfold config print --defaults` prints a file to start from.
+    #[arg(long, global = true, value_name = "FILE", env = "FANFOLD_CONFIG")]
+    config: Option<PathBuf>,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -67,15 +80,25 @@ enum Command {
     Import(import::Import),
     Check(check::Check),
     Memory(memory::Memory),
+    Config(config::Config),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 /// The result of a command: an exit code, or an error to print.
 type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 
-/// Runs a command line and returns the exit code.
+/// Runs the program's command line and returns the exit code.
 #[must_use]
-pub fn main(cli: Cli) -> ExitCode {
+pub fn main() -> ExitCode {
     private::begin();
+    let arguments: Vec<OsString> = env::args_os().collect();
+    let (cli, resolved) = match parse(&arguments) {
+        Ok(parsed) => parsed,
+        Err(ResolveError::Usage(error)) => return end_with(&error),
+        Err(error) => return fail(&error),
+    };
+    warn_of_exposed(resolved.file.as_ref());
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(thread::STACK).build();
     let runtime = match runtime {
@@ -92,9 +115,34 @@ pub fn main(cli: Cli) -> ExitCode {
             Command::Import(command) => command.run().await,
             Command::Check(command) => command.run().await,
             Command::Memory(command) => command.run().await,
+            Command::Config(command) => command.run(&resolved),
+            Command::Completions(command) => command.run(),
+            Command::Man(command) => command.run(),
         }
     });
     outcome.unwrap_or_else(|error| fail(&*error))
+}
+
+/// Parses a command line, together with the environment and the configuration file.
+fn parse(arguments: &[OsString]) -> Result<(Cli, Resolved), ResolveError> {
+    let resolved = Resolved::parse(&Cli::command(), arguments)?;
+    let cli = Cli::from_arg_matches(&resolved.matches)?;
+    Ok((cli, resolved))
+}
+
+/// Prints the help, or an error of the command line, and returns the exit code.
+fn end_with(error: &clap::Error) -> ExitCode {
+    // A closed pipe is not an error.
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))
+}
+
+/// Warns if a configuration file contains a password that other users of the machine can read.
+fn warn_of_exposed(file: Option<&File>) {
+    if let Some(file) = file.filter(|file| file.is_exposed()) {
+        let path = file.path().display();
+        complain(&format!("warning: others can read the passwords in {path}; set its mode to 600 or 640"));
+    }
 }
 
 /// Prints an error with its chain of causes, and returns the exit code.

@@ -17,9 +17,11 @@ use std::path::Path;
 use rustix::fs::Mode;
 use rustix::process::{geteuid, umask};
 
-/// Names of the files that the program and `make run` create in a data directory.
-const OWN: [&str; 6] =
-    ["archive.db", "archive.db-shm", "archive.db-wal", "demo-unfinished", "fanfold.lock", "redis"];
+use crate::config::FILE_NAME;
+
+/// Names of the files that the program reads or creates in a data directory, and that `make run` creates there.
+const OWN: [&str; 7] =
+    ["archive.db", "archive.db-shm", "archive.db-wal", "demo-unfinished", "fanfold.lock", FILE_NAME, "redis"];
 
 /// Sets the umask, so that only the user can access files created from now on, including those of child processes.
 pub(super) fn begin() {

@@ -20,7 +20,7 @@ use crate::cli::trace::Traces;
 use crate::cli::{
     Beside, Data, Outcome, Signals, begin_log, begin_log_and_traces, keep, say, stop_on_signal, work_until,
 };
-use crate::config::{DataConfig, DutyConfig, GraphqlConfig, HttpConfig, LogConfig, Switch, TraceConfig};
+use crate::config::{DutyConfig, GraphqlConfig, HttpConfig, ServerConfig, Switch};
 use crate::graphql::Api;
 use crate::http;
 use crate::worker::{self, Workers};
@@ -36,28 +36,18 @@ const LAST_TRACES: Duration = Duration::from_secs(3);
 #[derive(Args, Debug)]
 pub(super) struct Serve {
     #[command(flatten)]
-    http: HttpConfig,
-    #[command(flatten)]
-    graphql: GraphqlConfig,
-    #[command(flatten)]
-    duties: DutyConfig,
-    #[command(flatten)]
-    data: DataConfig,
-    #[command(flatten)]
-    log: LogConfig,
-    #[command(flatten)]
-    trace: TraceConfig,
+    config: ServerConfig,
 }
 
 impl Serve {
     pub(super) async fn run(self) -> Outcome {
-        let traces = self.trace.collector().map(Traces::begin).transpose()?;
+        let traces = self.config.trace.collector().map(Traces::begin).transpose()?;
         match &traces {
-            Some(traces) => begin_log_and_traces(&self.log, traces)?,
-            None => begin_log(&self.log)?,
+            Some(traces) => begin_log_and_traces(&self.config.log, traces)?,
+            None => begin_log(&self.config.log)?,
         }
         http::begin_figures();
-        let timeout = self.http.shutdown_timeout().min(LAST_TRACES);
+        let timeout = self.config.http.shutdown_timeout().min(LAST_TRACES);
         let served = self.serve().await;
         if let Some(traces) = traces {
             traces.finish(timeout).await;
@@ -66,16 +56,16 @@ impl Serve {
     }
 
     async fn serve(self) -> Outcome {
-        let (mut signals, reloads) = listen(&self.graphql);
-        let threads = self.http.http_threads.map_or_else(worker::processors, usize::from);
-        let files = files::for_connections(&self.data, threads);
+        let (mut signals, reloads) = listen(&self.config.graphql);
+        let threads = self.config.http.http_threads.map_or_else(worker::processors, usize::from);
+        let files = files::for_connections(&self.config.data, threads);
         let workers =
             Workers::start(threads).map_err(|error| format!("cannot start {threads} threads: {error}"))?;
-        let address = self.http.http_listen;
+        let address = self.config.http.http_listen;
         let cannot =
             |error| format!("cannot listen on {address} ({error}); choose another with --http-listen");
         let listener = TcpListener::bind(address).await.map_err(cannot)?;
-        let Some(data) = Data::open(self.data, Beside::Alone, &mut signals).await? else {
+        let Some(data) = Data::open(self.config.data, Beside::Alone, &mut signals).await? else {
             return Ok(ExitCode::SUCCESS);
         };
         let Some(data) = data.with_archive(&mut signals).await? else {
@@ -83,7 +73,7 @@ impl Serve {
         };
         // The first requests must not depend on Redis accepting connections at that moment.
         workers.on_each(|| connect(data.app.clone())).await;
-        let api = match open_api(data.app.clone(), self.graphql, reloads) {
+        let api = match open_api(data.app.clone(), self.config.graphql, reloads) {
             Ok(api) => api,
             Err(error) => {
                 data.close().await;
@@ -92,9 +82,9 @@ impl Serve {
         };
         let (stop_serving, stopping) = watch::channel(false);
         let stop_serving = Arc::new(stop_serving);
-        let duties = begin_duties(&self.duties, &data.app, &stopping);
+        let duties = begin_duties(&self.config.duties, &data.app, &stopping);
         tokio::spawn(stop_on_signal(signals, Arc::clone(&stop_serving)));
-        let served = serve(listener, api, self.http, &workers, files, stopping).await;
+        let served = serve(listener, api, self.config.http, &workers, files, stopping).await;
         // The server may also have stopped without a signal.
         stop_serving.send_replace(true);
         end_duties(duties).await;

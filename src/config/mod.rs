@@ -1,17 +1,23 @@
 //! Defines all options. The doc comments are the text of `--help`.
 //!
-//! An option has one name in two spellings: `--relation-strategy` on the command line and `FANFOLD_RELATION_STRATEGY`
-//! in the environment. Each layer receives its section by value. No option is required: the server starts without any
-//! configuration.
+//! An option has one name in three spellings: `--relation-strategy` on the command line, `FANFOLD_RELATION_STRATEGY` in
+//! the environment, and `strategy` in the section `[relation]` of the configuration file. The name's first word is the
+//! section. Only `--config`, the path of the file, has no section: a file cannot name itself. `source` resolves the
+//! options in the order of precedence, and `key` derives the keys of the file from the structs in this layer. Each layer
+//! receives its section by value. No option is required: the server starts without any configuration.
 
 mod account;
 mod budget;
 mod client;
+mod file;
 mod graphql;
 mod http;
+mod key;
 mod log;
+mod nearest;
 mod redis;
 mod relation;
+mod source;
 mod timeline;
 mod value;
 
@@ -20,14 +26,40 @@ use clap::{Args, ValueEnum};
 pub use crate::config::account::AccountConfig;
 pub use crate::config::budget::BudgetConfig;
 pub use crate::config::client::ClientConfig;
+pub use crate::config::file::{FILE_NAME, File, FileError};
 pub use crate::config::graphql::{GraphqlConfig, TrustedMode};
 pub use crate::config::http::HttpConfig;
+pub use crate::config::key::Key;
 pub use crate::config::log::{LogConfig, LogForm, TraceConfig};
 pub use crate::config::redis::RedisConfig;
 pub use crate::config::relation::{RelationConfig, RelationStrategy};
+pub use crate::config::source::{ResolveError, Resolved, Setting, Source};
 pub use crate::config::timeline::{TimelineConfig, TimelineStrategy};
 pub use crate::config::value::SecretUrl;
 use crate::config::value::media_host;
+
+/// Options of the server. Only these can be set in a configuration file; other commands have some of them.
+#[derive(Args, Clone, Debug)]
+pub struct ServerConfig {
+    /// The HTTP server.
+    #[command(flatten)]
+    pub http: HttpConfig,
+    /// The API.
+    #[command(flatten)]
+    pub graphql: GraphqlConfig,
+    /// Background tasks.
+    #[command(flatten)]
+    pub duties: DutyConfig,
+    /// Redis, the archive and the application rules.
+    #[command(flatten)]
+    pub data: DataConfig,
+    /// The log.
+    #[command(flatten)]
+    pub log: LogConfig,
+    /// Traces.
+    #[command(flatten)]
+    pub trace: TraceConfig,
+}
 
 /// Options of all commands that read or write data.
 #[derive(Args, Clone, Debug)]

@@ -15,6 +15,11 @@ impl SecretUrl {
     pub fn expose(&self) -> &str {
         &self.0
     }
+
+    /// Returns true if the URL may contain a password.
+    fn is_secret(&self) -> bool {
+        self.0.contains('@') || self.0.contains("pass")
+    }
 }
 
 impl From<String> for SecretUrl {
@@ -27,8 +32,7 @@ impl From<String> for SecretUrl {
 
 impl fmt::Debug for SecretUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let secret = self.0.contains('@') || self.0.contains("pass");
-        formatter.write_str(if secret { "***" } else { &self.0 })
+        formatter.write_str(if self.is_secret() { "***" } else { &self.0 })
     }
 }
 
@@ -36,6 +40,17 @@ impl fmt::Display for SecretUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, formatter)
     }
+}
+
+/// Returns true if a text may be a URL with a password.
+pub(super) fn is_secret(text: &str) -> bool {
+    let is_url = text.contains("://") || text.contains("unix:");
+    is_url && SecretUrl::from(text.to_owned()).is_secret()
+}
+
+/// Returns `***` in place of a text that may be a URL with a password.
+pub(super) fn mask(text: &str) -> String {
+    if is_secret(text) { "***".to_owned() } else { text.to_owned() }
 }
 
 /// Parses an origin: a scheme and a host, optionally with a port.

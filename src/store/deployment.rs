@@ -5,7 +5,7 @@ use std::sync::Arc;
 use redis::io::tcp::{TcpSettings, socket2};
 use redis::{ConnectionInfo, ErrorKind, IntoConnectionInfo as _, RedisError};
 
-use crate::config::RedisConfig;
+use crate::config::{RedisConfig, SecretUrl};
 use crate::store::OpenError;
 use crate::store::cluster::Cluster;
 use crate::store::encode::Pipeline;
@@ -115,17 +115,31 @@ impl Watched {
     }
 }
 
+/// Returns the configured addresses. Rejects an invalid URL, and options that do not apply to such a deployment.
+fn addresses(config: &RedisConfig) -> Result<Addresses, OpenError> {
+    // Installs the cryptography provider for rediss:// URLs. This process may have installed it already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let tcp = TcpSettings::default()
+        .set_nodelay(true)
+        .set_keepalive(socket2::TcpKeepalive::new().with_time(KEEPALIVE));
+    let url = config.redis_url.as_ref().map(SecretUrl::expose).filter(|url| !url.is_empty());
+    let addresses = Addresses::parse(url.unwrap_or("redis://127.0.0.1/"), &tcp).map_err(OpenError::Url)?;
+    if config.redis_replica_reads && !matches!(addresses, Addresses::Cluster(_)) {
+        return Err(OpenError::ReplicasOfSingle);
+    }
+    Ok(addresses)
+}
+
 impl Deployment {
+    /// Validates the options without connecting.
+    pub(super) fn validate(config: &RedisConfig) -> Result<(), OpenError> {
+        addresses(config).map(drop)
+    }
+
     /// Connects to the servers, so that a wrong address fails immediately, with its full cause.
     pub(super) async fn connect(config: &RedisConfig) -> Result<Self, OpenError> {
-        // Installs the cryptography provider for rediss:// URLs. This process may have installed it already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let tcp = TcpSettings::default()
-            .set_nodelay(true)
-            .set_keepalive(socket2::TcpKeepalive::new().with_time(KEEPALIVE));
-        let url = config.redis_url.as_ref().map_or("redis://127.0.0.1/", |url| url.expose());
         let size = config.redis_connections;
-        let server = match Addresses::parse(url, &tcp).map_err(OpenError::Url)? {
+        let server = match addresses(config)? {
             Addresses::Single(info) => Server::At(Arc::from(info)),
             Addresses::Sentinel(sentinel) => Server::Watched(Arc::from(sentinel)),
             Addresses::Cluster(seeds) => {
@@ -137,9 +151,6 @@ impl Deployment {
                 }));
             }
         };
-        if config.redis_replica_reads {
-            return Err(OpenError::ReplicasOfSingle);
-        }
         Ok(Self::Single(Box::new(Pool::connect(server, size).await?)))
     }
 

@@ -122,6 +122,11 @@ pub struct Store {
 }
 
 impl Store {
+    /// Validates the options without connecting.
+    pub fn validate(config: &RedisConfig) -> Result<(), OpenError> {
+        Deployment::validate(config)
+    }
+
     /// Connects, checks that the Redis server is suitable for storing data, and reads the layout, or sets the
     /// layout of a new store. Makes several round trips.
     pub async fn open(config: &RedisConfig) -> Result<Self, OpenError> {

@@ -246,7 +246,7 @@ fn options_of(command: &[&str]) -> BTreeMap<String, Option<String>> {
     let help = text(&fanfold(&[command, &["--help"]].concat()).stdout);
     let options = help.split("\n      --").skip(1).map(|option| {
         let words = option.split_whitespace().collect::<Vec<_>>().join(" ");
-        let name = words.split([' ', '\n']).next().unwrap().to_owned();
+        let name = words.split([' ', '[']).next().unwrap().to_owned();
         let default = words.split_once("[default: ").and_then(|(_, rest)| rest.split_once(']'));
         (format!("--{name}"), default.map(|(default, _)| default.to_owned()))
     });
@@ -256,7 +256,7 @@ fn options_of(command: &[&str]) -> BTreeMap<String, Option<String>> {
 /// Returns the options in the code spans of a text.
 fn options_in(text: &str) -> impl Iterator<Item = &str> {
     let code = text.split('`').skip(1).step_by(2);
-    code.filter(|code| code.starts_with("--")).map(|code| code.split(' ').next().unwrap())
+    code.filter(|code| code.starts_with("--")).map(|code| code.split([' ', '=']).next().unwrap())
 }
 
 #[test]

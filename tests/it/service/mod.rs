@@ -9,6 +9,7 @@ pub(crate) mod clients;
 pub(crate) mod cluster;
 pub(crate) mod command_line;
 pub(crate) mod erasure;
+mod configuration;
 pub(crate) mod events;
 mod exclusion;
 pub(crate) mod generated;

@@ -22,7 +22,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 39] = [
+const HOMES: [(&str, &[&str]); 43] = [
     ("redis", &["store", "managed"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -37,7 +37,9 @@ const HOMES: [(&str, &[&str]); 39] = [
     ("axum", &["http"]),
     ("bytes", &["store/distribution.rs", "store/encode.rs", "store/pool.rs", "store/wire.rs"]),
     ("crc16", &["store/topology.rs"]),
-    ("clap", &["config", "cli", "main.rs"]),
+    ("clap", &["config", "cli"]),
+    ("clap_complete", &["cli/completions.rs"]),
+    ("clap_mangen", &["cli/man.rs"]),
     ("hyper", &["http/connection.rs", "http/websocket.rs"]),
     ("hyper_rustls", &["cli/trace.rs"]),
     ("hyper_util", &["http/connection.rs", "http/websocket.rs"]),
@@ -57,10 +59,12 @@ const HOMES: [(&str, &[&str]); 39] = [
     ("rustls_native_certs", &["store/wire.rs"]),
     ("smallvec", &["store/encode.rs"]),
     ("serde", &["graphql/json.rs", "graphql/preloaded", "http/print.rs"]),
+    ("strsim", &["config/nearest.rs"]),
     ("tokio_io_timeout", &["http/connection.rs"]),
     ("tokio_rustls", &["store/wire.rs"]),
     ("tokio_tungstenite", &["http/websocket.rs"]),
     ("tokio_util", &["graphql", "http"]),
+    ("toml", &["config/file.rs", "config/key.rs"]),
     ("tracing_opentelemetry", &["cli/trace.rs", "http/trace.rs"]),
 ];
 
