@@ -140,7 +140,7 @@ fn sample() -> String {
             }
             let _ = match key.default_literal() {
                 Some(literal) => writeln!(text, "#{} = {literal}", key.name()),
-                None => writeln!(text, "#{} = {}", key.name(), key.value_name()),
+                None => writeln!(text, "#{} = {}", key.name(), key.placeholder()),
             };
         }
     }

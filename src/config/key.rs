@@ -11,7 +11,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Args as _, Command};
 
-use crate::config::value::mask;
+use crate::config::value::{mask, quotes};
 use crate::config::{SecretUrl, ServerConfig, Switch};
 
 /// Types of options whose values are whole numbers in a file.
@@ -125,10 +125,12 @@ impl Key {
         has_default.then(|| self.literal(&texts))
     }
 
-    /// Returns what `--help` shows in place of the value.
+    /// Returns what a sample shows in place of the value: the name of the value in `--help`.
     #[must_use]
-    pub fn value_name(&self) -> &str {
-        self.arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str())
+    pub fn placeholder(&self) -> String {
+        let name =
+            self.arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str());
+        if self.form().item == Item::Text { toml_string(name) } else { name.to_owned() }
     }
 
     pub(super) fn form(&self) -> Form {
@@ -170,12 +172,12 @@ impl Key {
 
     /// Validates a value with the option's parser. The error is the rule that the value violates.
     pub(super) fn validate(&self, text: &str) -> Result<(), String> {
-        parse_alone(&self.arg, text).map_err(|error| {
-            if self.arg.is_hide_env_values_set() {
-                return "the value is invalid".to_owned();
-            }
-            rule(&error)
-        })
+        let rule = match parse_alone(&self.arg, text) {
+            Ok(()) => return Ok(()),
+            Err(error) => rule(&error),
+        };
+        let is_secret = self.masked(text) != text;
+        Err(if is_secret && quotes(&rule, text) { "the value is invalid".to_owned() } else { rule })
     }
 }
 
@@ -189,7 +191,7 @@ pub(super) fn parse_alone(arg: &Arg, text: &str) -> Result<(), clap::Error> {
 /// Returns the rule that a value violates.
 fn rule(error: &clap::Error) -> String {
     if let Some(source) = std::error::Error::source(error) {
-        return mask(&source.to_string());
+        return source.to_string();
     }
     match error.get(ContextKind::ValidValue) {
         Some(ContextValue::Strings(values)) if !values.is_empty() => {

@@ -55,3 +55,34 @@ fn sections(keys: &[Key]) -> Vec<&str> {
     }
     sections
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_the_same_section_is_preferred() {
+        let keys = Key::all();
+        assert_eq!(nearest_key("archive", "urls", &keys), "did you mean archive.url?");
+        assert_eq!(nearest_key("redis", "urls", &keys), "did you mean redis.url?");
+        assert_eq!(nearest_key("redis", "in_serve", &keys), "did you mean archive.in_server?");
+    }
+
+    #[test]
+    fn names_of_options_and_their_former_names_are_understood() {
+        let keys = Key::all();
+        assert_eq!(nearest_key("http", "http-listen", &keys), "did you mean http.listen?");
+        assert_eq!(nearest_key("", "sessions_single", &keys), "did you mean session.single?");
+        assert_eq!(
+            nearest_key("post", "publishes-per-author", &keys),
+            "did you mean post.publishes_per_author?"
+        );
+    }
+
+    #[test]
+    fn without_a_similar_name_all_names_are_listed() {
+        let keys = Key::all();
+        assert_eq!(nearest_key("media", "x", &keys), "the keys of [media] are hosts");
+        assert!(nearest_section("kitchen", &keys).starts_with("the sections are http, graphql, "));
+    }
+}

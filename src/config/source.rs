@@ -23,7 +23,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::config::file::{File, FileError};
 use crate::config::key::{Key, parse_alone};
-use crate::config::value::is_secret;
+use crate::config::value::{is_secret, quotes};
 
 /// A command line that was parsed together with the environment and the configuration file.
 #[derive(Debug)]
@@ -97,7 +97,8 @@ impl Resolved {
     fn setting(&self, matches: &ArgMatches, key: Key) -> Setting {
         let raw = matches.get_raw(key.id()).unwrap_or_default();
         let texts: Vec<String> = raw.map(|text| text.to_string_lossy().into_owned()).collect();
-        let literal = if texts.is_empty() { key.default_literal() } else { Some(key.literal(&texts)) };
+        let is_set = !texts.is_empty() || key.form().is_list;
+        let literal = is_set.then(|| key.literal(&texts));
         let source = match matches.value_source(key.id()) {
             Some(ValueSource::CommandLine) => Source::CommandLine,
             Some(ValueSource::EnvVariable) => Source::Environment(variable(key.arg()).unwrap_or_default()),
@@ -137,11 +138,16 @@ fn prepare(command: Command, keys: &[Key]) -> Command {
     command.mut_args(prepared).mut_subcommands(|command| prepare(command, keys))
 }
 
-/// Lets an option read the variable that is set, if it is set under a former name, and ignore an empty variable.
+/// Lets an option read the variable that is set, if it is set under a former name, and ignore an empty variable. A value
+/// that may be a secret is hidden in `--help`.
 fn with_variable(arg: Arg) -> Arg {
     let Some(name) = arg.get_env() else { return arg };
     match variable(&arg) {
-        Some(variable) => arg.env(variable),
+        Some(variable) => {
+            let is_hidden = env::var_os(&variable).is_some_and(|value| is_secret(&value.to_string_lossy()));
+            let is_hidden = is_hidden || arg.is_hide_env_values_set();
+            arg.env(variable).hide_env_values(is_hidden)
+        }
         None if env::var_os(name).is_some() => arg.env(Resettable::Reset),
         None => arg,
     }
@@ -189,18 +195,21 @@ fn conceal(mut error: clap::Error, command: &Command) -> clap::Error {
         _ => String::new(),
     };
     let (option, value) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
+    let is_value_secret = !value.is_empty() && (is_hidden(command, &option) || is_secret(&value));
     let reason = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
-    // The reason may contain the value, and cannot be replaced.
-    if is_hidden(command, &option) && !value.is_empty() || is_secret(&reason) {
+    if is_value_secret && quotes(&reason, &value) {
         let message = format!("the value of '{option}' is invalid\n");
         return clap::Error::raw(error.kind(), message).with_cmd(command);
     }
-    let secrets: Vec<ContextKind> = error
-        .context()
-        .filter(|(_, value)| matches!(value, ContextValue::String(text) if is_secret(text)))
-        .map(|(kind, _)| kind)
-        .collect();
-    for kind in secrets {
+    let is_secret = |kind: ContextKind, text: &str| match kind {
+        ContextKind::InvalidValue => is_value_secret,
+        _ => is_secret(text),
+    };
+    let secrets = error.context().filter_map(|(kind, value)| match value {
+        ContextValue::String(text) if is_secret(kind, text) => Some(kind),
+        _ => None,
+    });
+    for kind in secrets.collect::<Vec<_>>() {
         error.insert(kind, ContextValue::String("***".to_owned()));
     }
     error
@@ -211,4 +220,37 @@ fn is_hidden(command: &Command, printed: &str) -> bool {
     let option = printed.split([' ', '=', '[']).next().and_then(|option| option.strip_prefix("--"));
     let is_it = |arg: &Arg| arg.is_hide_env_values_set() && option.is_some() && arg.get_long() == option;
     command.get_arguments().any(is_it) || command.get_subcommands().any(|command| is_hidden(command, printed))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::value_parser;
+
+    use super::*;
+
+    fn error(arguments: [&str; 3]) -> String {
+        let hidden = Arg::new("key").long("key").hide_env_values(true).value_parser(value_parser!(u8));
+        let plain = Arg::new("host").long("host").value_parser(value_parser!(u8));
+        let command = Command::new("serve").arg(hidden).arg(plain);
+        let command = Command::new("fanfold").subcommand(command);
+        let error = command.clone().try_get_matches_from(["fanfold"].iter().chain(&arguments)).unwrap_err();
+        conceal(error, &command).to_string()
+    }
+
+    #[test]
+    fn the_value_of_a_hidden_option_is_not_in_its_error() {
+        let printed = error(["serve", "--key", "pencil"]);
+        assert!(printed.contains("invalid value '***' for '--key <key>': invalid digit"), "{printed}");
+        // The reason of a number outside the range contains the number.
+        let printed = error(["serve", "--key", "4711"]);
+        assert!(printed.contains("the value of '--key <key>' is invalid"), "{printed}");
+        assert!(!printed.contains("4711"), "{printed}");
+    }
+
+    #[test]
+    fn the_value_of_another_option_is_in_its_error_unless_it_is_a_url_with_a_password() {
+        assert!(error(["serve", "--host", "pencil"]).contains("invalid value 'pencil' for '--host <host>'"));
+        let printed = error(["serve", "--host", "redis://ada:pencil@h"]);
+        assert!(printed.contains("invalid value '***' for '--host <host>'"), "{printed}");
+    }
 }

@@ -48,6 +48,15 @@ pub(super) fn is_secret(text: &str) -> bool {
     is_url && SecretUrl::from(text.to_owned()).is_secret()
 }
 
+/// Returns true if the reason for which a value was rejected may contain a part of the value.
+pub(super) fn quotes(reason: &str, value: &str) -> bool {
+    /// Length from which a part of a value is unlikely to be in a reason by chance, in bytes.
+    const PART: usize = 4;
+    let rest = value.split_once("://").map_or(value, |(_, rest)| rest);
+    let mut parts = rest.split([':', '/', '@', '?', '&', '=']);
+    reason.contains(value) || parts.any(|part| part.len() >= PART && reason.contains(part))
+}
+
 /// Returns `***` in place of a text that may be a URL with a password.
 pub(super) fn mask(text: &str) -> String {
     if is_secret(text) { "***".to_owned() } else { text.to_owned() }

@@ -523,6 +523,7 @@ fn no_secret_is_printed() {
     }
     for name in ["FANFOLD_HTTP_THREADS", "FANFOLD_LOG_REQUESTS", "FANFOLD_HTTP_CORS_ORIGINS"] {
         silent(fanfold(&directory, &["serve"]).env(name, &redis_url).output().unwrap());
+        silent(fanfold(&directory, &["serve", "--help"]).env(name, &redis_url).output().unwrap());
     }
     for arguments in
         [&["serve", "--help"][..], &["man"], &["completions", "bash"], &["config", "print", "--defaults"]]
@@ -580,8 +581,14 @@ fn the_sample_file_has_every_option_and_is_valid_with_all_defaults_enabled() {
     }
     // Options without a default show the kind of value instead, in capitals.
     let is_value = |line: &&str| line.starts_with('#') && !line.starts_with("# ") && line.contains(" = ");
-    let has_default =
-        |line: &&str| !line.rsplit(" = ").next().unwrap().starts_with(|c: char| c.is_ascii_uppercase());
+    let has_default = |line: &&str| {
+        !line
+            .rsplit(" = ")
+            .next()
+            .unwrap()
+            .trim_start_matches('"')
+            .starts_with(|c: char| c.is_ascii_uppercase())
+    };
     let enabled = sample.lines().map(|line| match Some(line).filter(is_value).filter(has_default) {
         Some(line) => &line[1..],
         None => line,
