@@ -24,7 +24,7 @@ run: setup
 	@deploy/install web && $(MAKE) web || \
 		echo "the playground and the demo client could not be built (they need Node 20.19 or later); continuing with a plain page"
 	cargo build --release --locked
-	@if [ -z "$$(ls -A $(DATA) 2>/dev/null)" ] || [ -e $(DATA)/demo-unfinished ]; then \
+	@if [ -z "$$(ls -A $(DATA) 2>/dev/null | grep -vx fanfold.toml)" ] || [ -e $(DATA)/demo-unfinished ]; then \
 		echo "creating a demo world in $(DATA)" && mkdir -p $(DATA) && touch $(DATA)/demo-unfinished && \
 		target/release/fanfold demo --data-dir $(DATA) && rm $(DATA)/demo-unfinished; \
 	fi
