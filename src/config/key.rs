@@ -1,5 +1,5 @@
-//! The keys of the configuration file. They are derived from the options of the command line, so that a new option needs
-//! no second entry.
+//! The keys of the configuration file. They are derived from the options of the command line, so that a new option
+//! needs no second entry.
 //!
 //! `--relation-strategy` is the key `strategy` of the section `[relation]`: the first word of an option's name is its
 //! section. `--config` has no section, and thus is no key: a file cannot name itself. Options that are not in this

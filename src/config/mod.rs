@@ -3,8 +3,9 @@
 //! An option has one name in three spellings: `--relation-strategy` on the command line, `FANFOLD_RELATION_STRATEGY` in
 //! the environment, and `strategy` in the section `[relation]` of the configuration file. The name's first word is the
 //! section. Only `--config`, the path of the file, has no section: a file cannot name itself. `source` resolves the
-//! options in the order of precedence, and `key` derives the keys of the file from the structs in this layer. Each layer
-//! receives its section by value. No option is required: the server starts without any configuration.
+//! options in the order of precedence, and `key` derives the keys of the file from the structs in this layer.
+//!
+//! Each layer receives its section by value. No option is required: the server starts without any configuration.
 
 mod account;
 mod budget;

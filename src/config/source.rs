@@ -138,8 +138,8 @@ fn prepare(command: Command, keys: &[Key]) -> Command {
     command.mut_args(prepared).mut_subcommands(|command| prepare(command, keys))
 }
 
-/// Lets an option read the variable that is set, if it is set under a former name, and ignore an empty variable. A value
-/// that may be a secret is hidden in `--help`.
+/// Lets an option read the variable that is set, if it is set under a former name, and ignore an empty variable. A
+/// value that may be a secret is hidden in `--help`.
 fn with_variable(arg: Arg) -> Arg {
     let Some(name) = arg.get_env() else { return arg };
     match variable(&arg) {
