@@ -39,7 +39,7 @@ impl Stage {
             ["--archive-url", &database.url],
             ["--post-hot-limit", "3"],
             ["--timeline-push-limit", "3"],
-            ["--publishes-per-author", "1000000"],
+            ["--post-publishes-per-author", "1000000"],
             ["--account-deletion-grace", "0"],
         ];
         let world = World::with(options.as_flattened()).await;
