@@ -80,7 +80,7 @@ impl World {
         look_at(&app, viewer, &ids[..sizes.visitors]).await;
         let Options { graphql, http } = Options::parse_from(["bench"]);
         let api = Api::open(app, graphql).unwrap();
-        let router = fanfold::http::router(api.clone(), http, watch::channel(false).1);
+        let router = fanfold::http::routers(api.clone(), http, watch::channel(false).1).main;
         let token = opened.token.expose();
         let mut world = Self { redis, api, router, token, pool: Pool::default() };
         world.fill_pool(&ids, sizes).await;

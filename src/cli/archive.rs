@@ -10,7 +10,9 @@ use tokio::sync::watch;
 use crate::app::App;
 use crate::app::archive::{SILENT_AFTER, Transit};
 use crate::cli::signal::nothing_to_reload;
-use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, stopped, work_until};
+use crate::cli::{
+    Beside, Data, Outcome, Signals, begin_log, keep, notify, say, stop_on_signal, stopped, work_until,
+};
 use crate::config::{DataConfig, LogConfig};
 
 /// Archives old posts, and reports the archive's state.
@@ -85,7 +87,9 @@ impl Run {
         };
         let (stop_archiving, stopping) = watch::channel(false);
         say(&format!("Fanfold archives ({})", data.app.archive_address()))?;
+        notify::ready();
         tokio::spawn(stop_on_signal(signals, Arc::new(stop_archiving)));
+        tokio::spawn(notify::keep_alive(None));
         keep_archiving(data.app.clone(), stopping).await;
         data.close().await;
         Ok(ExitCode::SUCCESS)

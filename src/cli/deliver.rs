@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::app::App;
 use crate::cli::signal::nothing_to_reload;
-use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, stopped};
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, notify, say, stop_on_signal, stopped};
 use crate::config::{DataConfig, LogConfig};
 
 /// Delivers posts to home timelines.
@@ -42,7 +42,9 @@ impl Deliver {
         };
         let (stop_delivering, stopping) = watch::channel(false);
         say("Fanfold delivers")?;
+        notify::ready();
         tokio::spawn(stop_on_signal(signals, Arc::new(stop_delivering)));
+        tokio::spawn(notify::keep_alive(None));
         keep_delivering(data.app.clone(), stopping).await;
         data.close().await;
         Ok(ExitCode::SUCCESS)

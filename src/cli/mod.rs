@@ -10,9 +10,11 @@ mod config;
 mod deliver;
 mod demo;
 mod files;
+mod healthcheck;
 mod import;
 mod man;
 mod memory;
+mod notify;
 mod people;
 mod posts;
 mod private;
@@ -75,6 +77,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     Deliver(deliver::Deliver),
     Archive(archive::Archive),
+    Healthcheck(healthcheck::Healthcheck),
     Schema(schema::Schema),
     Demo(demo::Demo),
     Import(import::Import),
@@ -110,6 +113,7 @@ pub fn main() -> ExitCode {
             Command::Serve(command) => command.run().await,
             Command::Deliver(command) => command.run().await,
             Command::Archive(command) => command.run().await,
+            Command::Healthcheck(command) => command.run().await,
             Command::Schema(command) => command.run(),
             Command::Demo(command) => command.run().await,
             Command::Import(command) => command.run().await,
@@ -163,10 +167,11 @@ fn fail(error: &(dyn Error + 'static)) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Prints a line on standard output. Fails if standard output is closed or full.
+/// Prints lines on standard output, all at once, since the reader may stop after the first. Fails if standard output is
+/// closed or full.
 fn say(text: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
-    writeln!(output, "{text}").and_then(|()| output.flush())
+    output.write_all(format!("{text}\n").as_bytes()).and_then(|()| output.flush())
 }
 
 /// Prints a line on standard error. Ignores write errors.
@@ -347,10 +352,11 @@ async fn stopped(mut stopping: watch::Receiver<bool>) {
     drop(stopping.wait_for(|stopping| *stopping).await);
 }
 
-/// Stops the command on a signal. A second signal ends the process at once.
+/// Stops the service on a signal. A second signal ends the process at once.
 async fn stop_on_signal(mut signals: Signals, stopping: Arc<watch::Sender<bool>>) {
     signals.next().await;
     tracing::info!("stopping; send another signal to stop at once");
+    notify::stopping();
     stopping.send_replace(true);
     signals.next().await;
     std::process::exit(130);

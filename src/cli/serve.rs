@@ -1,13 +1,13 @@
 //! `fanfold serve`: runs the server.
 
 use std::error::Error;
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use clap::Args;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -18,11 +18,14 @@ use crate::cli::files;
 use crate::cli::signal::nothing_to_reload;
 use crate::cli::trace::Traces;
 use crate::cli::{
-    Beside, Data, Outcome, Signals, begin_log, begin_log_and_traces, keep, say, stop_on_signal, work_until,
+    Beside, Data, Outcome, Signals, begin_log, begin_log_and_traces, keep, notify, say, stop_on_signal,
+    work_until,
 };
-use crate::config::{DutyConfig, GraphqlConfig, HttpConfig, ServerConfig, Switch};
+use crate::config::{
+    DutyConfig, GraphqlConfig, HttpConfig, ListenAddress, ListenConfig, ServerConfig, Switch,
+};
 use crate::graphql::Api;
-use crate::http;
+use crate::http::{self, Listener, Listeners};
 use crate::worker::{self, Workers};
 
 /// Timeout for flushing the last traces, unless `--http-shutdown-timeout` is shorter.
@@ -61,10 +64,7 @@ impl Serve {
         let files = files::for_connections(&self.config.data, threads);
         let workers =
             Workers::start(threads).map_err(|error| format!("cannot start {threads} threads: {error}"))?;
-        let address = self.config.http.http_listen;
-        let cannot =
-            |error| format!("cannot listen on {address} ({error}); choose another with --http-listen");
-        let listener = TcpListener::bind(address).await.map_err(cannot)?;
+        let listeners = bind(&self.config.http.addresses).await?;
         let Some(data) = Data::open(self.config.data, Beside::Alone, &mut signals).await? else {
             return Ok(ExitCode::SUCCESS);
         };
@@ -84,7 +84,7 @@ impl Serve {
         let stop_serving = Arc::new(stop_serving);
         let duties = begin_duties(&self.config.duties, &data.app, &stopping);
         tokio::spawn(stop_on_signal(signals, Arc::clone(&stop_serving)));
-        let served = serve(listener, api, self.config.http, &workers, files, stopping).await;
+        let served = serve(listeners, api, self.config.http, &workers, files, stopping).await;
         // The server may also have stopped without a signal.
         stop_serving.send_replace(true);
         end_duties(duties).await;
@@ -123,16 +123,50 @@ async fn connect(app: App) {
     }
 }
 
+/// Starts to listen. Connections wait until the server is ready.
+async fn bind(addresses: &ListenConfig) -> Result<Listeners, Box<dyn Error + Send + Sync>> {
+    let main = bind_one(&addresses.http_listen, "--http-listen").await?;
+    // If the default port is in use, the server does not choose another: whoever asks there would reach another server.
+    let admin = match addresses.admin() {
+        Some(address) => Some(bind_one(&address, "--http-admin-listen").await?),
+        None => None,
+    };
+    Ok(Listeners { main, admin })
+}
+
+async fn bind_one(address: &ListenAddress, option: &str) -> Result<Listener, String> {
+    let bound = Listener::bind(address).await;
+    bound.map_err(|error| format!("cannot listen on {address} ({error}); choose another with {option}"))
+}
+
+/// Returns the lines that name a server's addresses.
+fn introduction(listeners: &Listeners) -> io::Result<String> {
+    let main = format!("Fanfold listens on {}", shown(&listeners.main.address()?));
+    let Some(admin) = &listeners.admin else { return Ok(main) };
+    Ok(format!("{main}\nMetrics and probes are on {}", shown(&admin.address()?)))
+}
+
+fn shown(address: &ListenAddress) -> String {
+    match address {
+        ListenAddress::Tcp(address) => format!("http://{address}/"),
+        ListenAddress::Unix(_) => address.to_string(),
+    }
+}
+
 async fn serve(
-    listener: TcpListener,
+    listeners: Listeners,
     api: Api,
     config: HttpConfig,
     workers: &Workers,
     files: usize,
     stopping: watch::Receiver<bool>,
 ) -> Outcome {
-    say(&format!("Fanfold listens on http://{}/", listener.local_addr()?))?;
-    http::serve(listener, api, config, workers, files, stopping).await;
+    say(&introduction(&listeners)?)?;
+    notify::ready();
+    tokio::select! {
+        () = http::serve(listeners, api, config, workers, files, stopping) => {}
+        () = notify::keep_alive(Some(workers)) => {}
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,22 +1,20 @@
 //! Options of the HTTP server: addresses, limits and timeouts.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
 use ipnet::IpNet;
 
-use crate::config::ClientConfig;
 use crate::config::value::{host, network, origin};
+use crate::config::{ClientConfig, ListenConfig};
 
 /// Options of the HTTP server.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "HTTP")]
 pub struct HttpConfig {
-    /// Address and port to listen on; port 0 chooses a free port.
-    #[arg(long, value_name = "ADDRESS", env = "FANFOLD_HTTP_LISTEN", default_value = "127.0.0.1:8080")]
-    #[arg(alias = "listen")]
-    pub http_listen: SocketAddr,
+    /// Addresses to listen on.
+    #[command(flatten)]
+    pub addresses: ListenConfig,
 
     /// Number of threads that serve requests [default: the number of processors].
     #[arg(long, value_name = "N", env = "FANFOLD_HTTP_THREADS")]
@@ -54,8 +52,8 @@ pub struct HttpConfig {
 
     /// Host names that this server accepts, such as feed.example.org, separated by commas [default: any].
     ///
-    /// The server rejects requests for any other name with 421, except for /healthz and /readyz. A name without a port
-    /// matches all ports. By default, a server that listens on a loopback address accepts its address and localhost.
+    /// The server rejects requests for any other name with 421. A name without a port matches all ports. By default, a
+    /// server that listens on a loopback address accepts its address and localhost, and so does its admin listener.
     #[arg(long, value_name = "HOSTS", env = "FANFOLD_HTTP_HOSTS", value_delimiter = ',', value_parser = host)]
     pub http_hosts: Vec<String>,
 

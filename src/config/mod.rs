@@ -14,6 +14,7 @@ mod file;
 mod graphql;
 mod http;
 mod key;
+mod listen;
 mod log;
 mod nearest;
 mod redis;
@@ -31,13 +32,14 @@ pub use crate::config::file::{FILE_NAME, File, FileError};
 pub use crate::config::graphql::{GraphqlConfig, TrustedMode};
 pub use crate::config::http::HttpConfig;
 pub use crate::config::key::Key;
+pub use crate::config::listen::ListenConfig;
 pub use crate::config::log::{LogConfig, LogForm, TraceConfig};
 pub use crate::config::redis::RedisConfig;
 pub use crate::config::relation::{RelationConfig, RelationStrategy};
 pub use crate::config::source::{ResolveError, Resolved, Setting, Source};
 pub use crate::config::timeline::{TimelineConfig, TimelineStrategy};
-pub use crate::config::value::SecretUrl;
 use crate::config::value::media_host;
+pub use crate::config::value::{AdminListen, ListenAddress, SecretUrl};
 
 /// Options of the server. Only these can be set in a configuration file; other commands have some of them.
 #[derive(Args, Clone, Debug)]

@@ -1,7 +1,9 @@
 //! Parsers for the values of options.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
 
 use ipnet::IpNet;
 
@@ -60,6 +62,71 @@ pub(super) fn quotes(reason: &str, value: &str) -> bool {
 /// Returns `***` in place of a text that may be a URL with a password.
 pub(super) fn mask(text: &str) -> String {
     if is_secret(text) { "***".to_owned() } else { text.to_owned() }
+}
+
+/// An address that a server listens on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// An IP address and a port.
+    Tcp(SocketAddr),
+    /// The path of a Unix socket.
+    Unix(PathBuf),
+}
+
+impl ListenAddress {
+    /// The scheme of Unix sockets.
+    const UNIX: &str = "unix:";
+
+    /// Returns true for an IP address that only this machine can reach. A Unix socket is not one: browsers cannot use
+    /// it, and whoever connects is a proxy for others.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        matches!(self, Self::Tcp(address) if address.ip().is_loopback())
+    }
+}
+
+impl FromStr for ListenAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix(Self::UNIX) {
+            Some(path) if !path.is_empty() && !path.contains('\0') => Ok(Self::Unix(path.into())),
+            _ => text.parse().map(Self::Tcp).map_err(|_| {
+                "an address is an IP address and a port, such as 127.0.0.1:8080, or the path of a Unix socket, \
+                    such as unix:/run/fanfold/http.sock"
+                    .to_owned()
+            }),
+        }
+    }
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(formatter, "{address}"),
+            Self::Unix(path) => write!(formatter, "{}{}", Self::UNIX, path.display()),
+        }
+    }
+}
+
+/// The value of `--http-admin-listen`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AdminListen {
+    /// The server has no admin listener.
+    Off,
+    /// The server has an admin listener at this address.
+    At(ListenAddress),
+}
+
+impl FromStr for AdminListen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self::Off);
+        }
+        text.parse().map(Self::At).map_err(|error| format!("{error}; off disables the listener"))
+    }
 }
 
 /// Parses an origin: a scheme and a host, optionally with a port.
@@ -138,6 +205,20 @@ mod tests {
         assert_eq!(printed("redis://ada:secret@host/0"), "***");
         assert_eq!(printed("unix:/run/redis.sock?pass=secret"), "***");
         assert_eq!(printed("rediss://host:6380/0"), "rediss://host:6380/0");
+    }
+
+    #[test]
+    fn an_address_to_listen_on_is_a_port_or_a_path() {
+        let printed = |text: &str| text.parse::<ListenAddress>().map(|address| address.to_string());
+        for text in ["127.0.0.1:8080", "[::1]:0", "unix:/run/fanfold.sock", "unix:fanfold.sock"] {
+            assert_eq!(printed(text).as_deref(), Ok(text));
+        }
+        for text in ["", "localhost", "127.0.0.1", ":8080", "unix:", "unix:a\0b", "/run/fanfold.sock", "off"]
+        {
+            assert!(printed(text).is_err(), "{text:?}");
+        }
+        assert_eq!("off".parse(), Ok(AdminListen::Off));
+        assert!("on".parse::<AdminListen>().is_err_and(|error| error.contains("off disables")));
     }
 
     #[test]

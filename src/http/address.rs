@@ -15,24 +15,32 @@ use crate::model::address::Address;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Returns the IP address of the client that sent a request; `None` if the request did not arrive over a network.
+/// The mark of a request that arrived on a Unix socket. Only a process on this machine can have sent it, which the
+/// server trusts like a proxy.
+#[derive(Clone, Copy)]
+pub(super) struct Local;
+
+/// Returns the IP address of the client that sent a request; `None` if neither the peer nor a proxy names one.
 ///
-/// This is the peer's address, unless the peer is a trusted proxy. Each proxy appends the address from which it
+/// This is the peer's address, unless the peer is a trusted proxy or connected to a Unix socket. Each proxy appends the address from which it
 /// received the request, so the header is reliable from its end backwards, up to the first untrusted address.
 pub(super) fn of(head: &Parts, trusted: &[IpNet]) -> Option<Address> {
-    let ConnectInfo(peer) = head.extensions.get::<ConnectInfo<SocketAddr>>()?;
-    let mut nearest = peer.ip().to_canonical();
+    let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
+    let mut nearest = peer.map(|ConnectInfo(peer)| peer.ip().to_canonical());
+    if nearest.is_none() && head.extensions.get::<Local>().is_none() {
+        return None;
+    }
     let values = head.headers.get_all(FORWARDED_FOR).iter().rev();
     // A non-ASCII byte from the client must not hide the addresses that proxies have appended.
     let mut addresses = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
-    while is_trusted(nearest, trusted) {
+    while nearest.is_none_or(|nearest| is_trusted(nearest, trusted)) {
         // An invalid address is treated as missing.
         let Some(next) = addresses.next().and_then(|text| read(std::str::from_utf8(text).ok()?)) else {
             break;
         };
-        nearest = next;
+        nearest = Some(next);
     }
-    Some(nearest.into())
+    nearest.map(Address::from)
 }
 
 /// Returns true if a peer is in one of the trusted networks.
@@ -79,6 +87,22 @@ mod tests {
         assert_eq!(found("::ffff:10.1.1.1", &header, &["10.0.0.0/8"]), Some(address("198.51.100.1")));
         assert_eq!(found("10.1.1.1", &[], &["10.0.0.0/8"]), Some(address("10.1.1.1")));
         assert_eq!(found("", &header, &["0.0.0.0/0"]), None);
+    }
+
+    #[test]
+    fn a_peer_on_a_unix_socket_is_a_proxy_without_an_address() {
+        let found = |headers: &[&str]| {
+            let mut request = Request::new(());
+            for header in headers {
+                request.headers_mut().append(FORWARDED_FOR, header.parse().unwrap());
+            }
+            request.extensions_mut().insert(Local);
+            of(&request.into_parts().0, &["10.0.0.0/8".parse().unwrap()])
+        };
+        assert_eq!(found(&[]), None);
+        assert_eq!(found(&["unknown"]), None);
+        assert_eq!(found(&["203.0.113.9, 198.51.100.1"]), Some(address("198.51.100.1")));
+        assert_eq!(found(&["198.51.100.1, 10.2.2.2"]), Some(address("198.51.100.1")));
     }
 
     #[test]

@@ -15,7 +15,6 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use axum::serve::{Listener as _, ListenerExt as _};
 use hyper::Request;
 use hyper::body::{Body as HttpBody, Bytes, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -23,12 +22,15 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::watch;
 use tokio_io_timeout::TimeoutStream;
+use tokio_util::either::Either;
 use tokio_util::task::TaskTracker;
 
 use crate::http::accept::MediaType;
+use crate::http::address::Local;
+use crate::http::listener::{Listener, Stream};
 use crate::http::peer::{Entry, Full, Peer, Peers};
 use crate::http::response::Failure;
 use crate::worker::Workers;
@@ -40,36 +42,38 @@ const TAKEN_WITHIN: Duration = Duration::from_secs(30);
 /// Timeout of a connection's first request head; shorter on a spare connection.
 const FIRST_HEAD: Duration = Duration::from_secs(10);
 const FIRST_HEAD_OF_SPARE: Duration = Duration::from_secs(3);
-/// Paths that are served on spare connections.
-const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Serves connections until `stopping` turns true, then finishes the requests whose heads have been read. Closes a
-/// connection on which no complete request head arrives within `idle`.
-pub(super) async fn serve(
-    listener: TcpListener,
-    router: Router,
-    workers: &Workers,
-    peers: Arc<Peers>,
-    idle: Duration,
-    stopping: watch::Receiver<bool>,
-) {
-    // Disables Nagle's algorithm, so that the kernel sends responses at once.
-    let mut listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-    let mut protocol = http1::Builder::new();
-    protocol.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(BUFFER);
-    let common = Common { protocol, router, peers, stopping: stopping.clone() };
+/// The threads that serve connections.
+pub(super) enum Threads<'a> {
+    /// The workers.
+    Workers(&'a Workers),
+    /// The threads of the current runtime, which respond even while all workers are busy.
+    Runtime,
+}
+
+impl Threads<'_> {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        match self {
+            Self::Workers(workers) => workers.spawn(task),
+            Self::Runtime => drop(tokio::spawn(task)),
+        }
+    }
+}
+
+/// Serves connections until the common stop signal turns true, then finishes the requests whose heads have been read.
+pub(super) async fn serve(mut listener: Listener, threads: Threads<'_>, common: Common) {
     let connections = TaskTracker::new();
-    let mut stopped = std::pin::pin!(turns_true(stopping));
+    let mut stopped = std::pin::pin!(turns_true(common.stopping.clone()));
     loop {
         let (stream, peer) = tokio::select! {
             // The listener itself retries failed accepts.
             accepted = listener.accept() => accepted,
             () = &mut stopped => break,
         };
-        match common.peers.enter(peer.ip()) {
+        match common.peers.enter(peer.map(|peer| peer.ip())) {
             Ok(entry) => {
                 let kept = keep_here(stream, peer, entry, common.clone());
-                workers.spawn(connections.track_future(kept));
+                threads.spawn(connections.track_future(kept));
             }
             Err(full) => reject(&stream, full),
         }
@@ -79,33 +83,54 @@ pub(super) async fn serve(
     connections.wait().await;
 }
 
-/// State shared by all connections.
+/// State shared by all connections to a listener.
 #[derive(Clone)]
-struct Common {
+pub(super) struct Common {
     protocol: http1::Builder,
     router: Router,
     peers: Arc<Peers>,
     stopping: watch::Receiver<bool>,
 }
 
+impl Common {
+    /// Creates the state. A connection on which no complete request head arrives within `idle` is closed.
+    pub(super) fn new(
+        router: Router,
+        peers: Arc<Peers>,
+        idle: Duration,
+        stopping: watch::Receiver<bool>,
+    ) -> Self {
+        let mut protocol = http1::Builder::new();
+        protocol.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(BUFFER);
+        Self { protocol, router, peers, stopping }
+    }
+}
+
 /// Rejects a connection: writes the reason if that does not block, and closes the connection.
-fn reject(stream: &TcpStream, full: Full) {
+fn reject(stream: &Stream, full: Full) {
     let status = full.status();
     let head =
         format!("HTTP/1.1 {status}\r\nconnection: close\r\nretry-after: 10\r\ncontent-length: 0\r\n\r\n");
-    drop(stream.try_write(head.as_bytes()));
+    drop(match stream {
+        Either::Left(stream) => stream.try_write(head.as_bytes()),
+        Either::Right(stream) => stream.try_write(head.as_bytes()),
+    });
 }
 
 /// Serves one connection that was accepted on another thread.
-async fn keep_here(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common) {
+async fn keep_here(stream: Stream, from: Option<SocketAddr>, entry: Entry, common: Common) {
     // Moves the stream to this thread's runtime. If that fails, for lack of memory, the connection is closed.
-    if let Ok(stream) = stream.into_std().and_then(TcpStream::from_std) {
+    let moved = match stream {
+        Either::Left(stream) => stream.into_std().and_then(TcpStream::from_std).map(Either::Left),
+        Either::Right(stream) => stream.into_std().and_then(UnixStream::from_std).map(Either::Right),
+    };
+    if let Ok(stream) = moved {
         keep(stream, from, entry, common).await;
     }
 }
 
 /// Serves one connection until it closes. Does not log connection errors, which are the client's concern.
-async fn keep(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common) {
+async fn keep(stream: Stream, from: Option<SocketAddr>, entry: Entry, common: Common) {
     let Common { protocol, router, peers, stopping } = common;
     let peer = Arc::clone(&entry.peer);
     let mut stream = TimeoutStream::new(Counted { stream, _entry: entry });
@@ -113,17 +138,16 @@ async fn keep(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common)
     let router = TowerToHyperService::new(router);
     let service = service_fn(|mut request: Request<Incoming>| {
         let under_way = UnderWay::begin(&peers, &peer);
-        request.extensions_mut().insert(ConnectInfo(from));
-        let full = peer.spare.filter(|_| !PROBES.contains(&request.uri().path()));
-        let answering = full.map_or_else(|| Ok(router.call(request)), Err);
+        match from {
+            Some(from) => drop(request.extensions_mut().insert(ConnectInfo(from))),
+            None => drop(request.extensions_mut().insert(Local)),
+        }
+        let answering = peer.spare.map_or_else(|| Ok(router.call(request)), Err);
         async move {
-            let mut response = match answering {
+            let response = match answering {
                 Ok(answering) => answering.await?,
-                Err(full) => Failure::busy(full.status()).into_response(MediaType::Json),
+                Err(full) => busy(full),
             };
-            if under_way.peer.spare.is_some() {
-                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            }
             Ok::<_, Infallible>(under_way.until_sent(response))
         }
     });
@@ -154,6 +178,13 @@ async fn keep(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common)
         }
     }
     drop(connection.await);
+}
+
+/// Returns the response to all requests on a spare connection.
+fn busy(full: Full) -> Response {
+    let mut response = Failure::busy(full.status()).into_response(MediaType::Json);
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// A guard that marks a connection as busy until the response is sent completely, or permanently if the connection
@@ -210,10 +241,10 @@ impl HttpBody for Answer {
     }
 }
 
-/// A TCP stream that holds its connection's registration until the stream is closed, even if the connection has become
+/// A stream that holds its connection's registration until the stream is closed, even if the connection has become
 /// a WebSocket.
 struct Counted {
-    stream: TcpStream,
+    stream: Stream,
     _entry: Entry,
 }
 

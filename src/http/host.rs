@@ -1,8 +1,10 @@
 //! Checks the host name of requests.
 //!
 //! Anyone who owns a domain can point it at this server (DNS rebinding). A page of that domain then has the same origin
-//! as the server. So if host names are configured, the server rejects requests for all other names. Probes are exempt,
-//! since load balancers know only addresses.
+//! as the server. So if host names are configured, the server rejects requests for all other names. An admin listener
+//! on a loopback address also accepts IP addresses and localhost, which cannot be pointed elsewhere, and rejects all
+//! names that are not configured. On any other address, it accepts all names: load balancers and scrapers use whatever
+//! name they know.
 
 use std::sync::Arc;
 
@@ -12,35 +14,50 @@ use axum::middleware::Next;
 use axum::response::Response;
 
 use crate::graphql::error::Code;
-use crate::http::Server;
 use crate::http::accept::MediaType;
 use crate::http::response::Failure;
-
-/// Paths that are served under any host name, since they disclose nothing sensitive.
-const PROBES: [&str; 2] = ["/healthz", "/readyz"];
+use crate::http::{Server, origin};
 
 /// Rejects a request for a host that is not configured.
 pub(super) async fn check(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
-    let is_probe = PROBES.contains(&request.uri().path());
-    if is_probe || is_named(request.uri(), request.headers(), &server.config.http_hosts) {
+    let names = &server.config.http_hosts;
+    if are_accepted(request.uri(), request.headers(), |host| is_one(host, names)) {
         return next.run(request).await;
     }
-    let message = "This host name is not accepted. The option --http-hosts lists the accepted names.";
+    rejection("This host name is not accepted. The option --http-hosts lists the accepted names.")
+}
+
+/// Rejects a request to an admin listener on a loopback address for a name that someone could have pointed there.
+pub(super) async fn check_admin(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let names = &server.config.http_hosts;
+    let is_accepted = |host: &str| origin::is_certain(host) || is_one(host, names);
+    if are_accepted(request.uri(), request.headers(), is_accepted) {
+        return next.run(request).await;
+    }
+    rejection(
+        "This host name is not accepted here. Use an IP address or localhost, or list the name in --http-hosts.",
+    )
+}
+
+fn rejection(message: &'static str) -> Response {
     let failure = Failure::new(StatusCode::MISDIRECTED_REQUEST, Code::BadRequest, message);
     failure.into_response(MediaType::Json)
 }
 
-/// Returns true if a request has exactly one `Host` header, and every host that the request names is in `names`.
-fn is_named(uri: &Uri, headers: &HeaderMap, names: &[String]) -> bool {
-    let is_one = |host: &str| {
-        let host = host.trim().to_ascii_lowercase();
-        names.iter().any(|name| *name == host || *name == bare(&host))
-    };
+/// Returns true if a host is one of these names. A name without a port matches all ports.
+fn is_one(host: &str, names: &[String]) -> bool {
+    names.iter().any(|name| *name == host || *name == bare(host))
+}
+
+/// Returns true if a request has exactly one `Host` header, and every host that the request names is accepted. The
+/// hosts are in lower case.
+fn are_accepted(uri: &Uri, headers: &HeaderMap, is_accepted: impl Fn(&str) -> bool) -> bool {
+    let is_accepted = |host: &str| is_accepted(&host.trim().to_ascii_lowercase());
     let mut hosts = headers.get_all(header::HOST).iter();
     let said = hosts.next().and_then(|host| host.to_str().ok());
     let is_only = hosts.next().is_none();
     let target = uri.authority().map(axum::http::uri::Authority::as_str);
-    is_only && said.is_some_and(is_one) && target.is_none_or(is_one)
+    is_only && said.is_some_and(is_accepted) && target.is_none_or(is_accepted)
 }
 
 /// Returns a host without its port and without a trailing dot.
@@ -65,7 +82,7 @@ mod tests {
             for host in hosts {
                 headers.append(header::HOST, HeaderValue::from_str(host).unwrap());
             }
-            is_named(&uri.parse().unwrap(), &headers, &names)
+            are_accepted(&uri.parse().unwrap(), &headers, |host| is_one(host, &names))
         };
         for host in [
             "feed.example.org",

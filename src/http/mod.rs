@@ -13,6 +13,7 @@ mod executed;
 mod health;
 mod host;
 mod list;
+mod listener;
 mod log;
 mod metrics;
 mod operation;
@@ -20,6 +21,7 @@ mod origin;
 mod page;
 mod peer;
 mod print;
+mod probe;
 mod request;
 mod response;
 mod schema;
@@ -36,7 +38,6 @@ use axum::Router;
 use axum::http::HeaderValue;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -45,7 +46,7 @@ use crate::config::HttpConfig;
 use crate::graphql::error::RequestError;
 use crate::graphql::{Api, GraphqlRequest, Plan};
 use crate::http::accept::MediaType;
-use crate::http::connection::turns_true;
+use crate::http::connection::{Common, Threads, turns_true};
 use crate::http::health::Health;
 use crate::http::peer::Peers;
 use crate::http::response::Failure;
@@ -54,12 +55,18 @@ use crate::http::seat::Seats;
 use crate::model::address::Address;
 use crate::worker::Workers;
 
+pub use crate::http::listener::Listener;
+pub use crate::http::probe::{Probe, ProbeError, probe};
+
 /// The header that contains the request id, in requests and responses.
 const REQUEST_ID: &str = "x-request-id";
 
 /// Log directives that override all others. They silence the WebSocket library, which would otherwise log messages,
 /// including the tokens in them.
 pub const LOG_DIRECTIVES: [&str; 2] = ["tungstenite=off", "tokio_tungstenite=off"];
+
+/// Timeout for requests in progress on the admin listener, once the server has finished its other work.
+const LAST_PROBES: Duration = Duration::from_millis(500);
 
 /// State shared by the handlers.
 struct Server {
@@ -99,9 +106,20 @@ impl Server {
     }
 }
 
+/// The routes of a server.
+#[derive(Debug)]
+pub struct Routers {
+    /// The API, the schema and the web pages.
+    pub main: Router,
+    /// The metrics and the probes.
+    pub admin: Router,
+}
+
 /// Returns the server's routes. When `stopping` turns true, `/readyz` begins to report that the server is not ready.
-pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Router {
-    route(Arc::new(Server::new(api, config, stopping)))
+#[must_use]
+pub fn routers(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Routers {
+    let server = Arc::new(Server::new(api, config, stopping));
+    Routers { main: route(Arc::clone(&server)), admin: route_admin(server) }
 }
 
 fn route(server: Arc<Server>) -> Router {
@@ -114,9 +132,6 @@ fn route(server: Arc<Server>) -> Router {
         .route("/demo/{*path}", get(page::demo_file))
         .route("/graphql", graphql)
         .route("/schema.graphql", get(schema::page))
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready))
-        .route("/metrics", get(self::metrics::page))
         .fallback(async || Failure::not_found().into_response(MediaType::Json))
         .method_not_allowed_fallback(async || response::method_not_allowed())
         .with_state(Arc::clone(&server))
@@ -127,15 +142,39 @@ fn route(server: Arc<Server>) -> Router {
     router.layer(from_fn_with_state(server, host::check))
 }
 
+fn route_admin(server: Arc<Server>) -> Router {
+    let router = Router::new()
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .route("/metrics", get(self::metrics::page))
+        .fallback(async || Failure::not_found().into_response(MediaType::Json))
+        .with_state(Arc::clone(&server))
+        .layer(response::compression());
+    if server.config.addresses.admin().is_some_and(|address| address.is_loopback()) {
+        return router.layer(from_fn_with_state(server, host::check_admin));
+    }
+    router
+}
+
+/// The sockets that a server listens on.
+#[derive(Debug)]
+pub struct Listeners {
+    /// The listener for the API, the schema and the web pages.
+    pub main: Listener,
+    /// The listener for the metrics and the probes; `None` if it is off.
+    pub admin: Option<Listener>,
+}
+
 /// Starts recording metrics for `/metrics`. Values recorded before the first call are lost.
 pub fn begin_figures() {
     self::metrics::begin();
 }
 
 /// Serves until `stopping` turns true, then finishes the work in progress, including work for disconnected clients,
-/// within the configured timeout. The workers serve the connections, which use at most `files` file descriptors.
+/// within the configured timeout. Metrics and probes are served until then. The workers serve the connections to the
+/// main listener, which use at most `files` file descriptors.
 pub async fn serve(
-    listener: TcpListener,
+    listeners: Listeners,
     api: Api,
     config: HttpConfig,
     workers: &Workers,
@@ -146,8 +185,13 @@ pub async fn serve(
     let timeout = config.shutdown_timeout();
     let peers = Peers::new(&config, files);
     let server = Arc::new(Server::new(api, config, stopping.clone()));
-    let router = route(Arc::clone(&server));
-    let connected = connection::serve(listener, router, workers, peers, idle, stopping.clone());
+    let common = Common::new(route(Arc::clone(&server)), peers, idle, stopping.clone());
+    let connected = connection::serve(listeners.main, Threads::Workers(workers), common);
+    let (end_admin, admin_ended) = watch::channel(false);
+    let admin = listeners.admin.map(|listener| {
+        let common = Common::new(route_admin(Arc::clone(&server)), Peers::of_admin(), idle, admin_ended);
+        tokio::spawn(connection::serve(listener, Threads::Runtime, common))
+    });
     let serving = async {
         connected.await;
         server.tasks.close();
@@ -164,5 +208,10 @@ pub async fn serve(
         () = timed_out => {
             tracing::warn!("shutdown timeout reached with requests still in progress");
         }
+    }
+    end_admin.send_replace(true);
+    if let Some(admin) = admin {
+        // A panic has already been reported, and the process does not wait for slow clients.
+        drop(tokio::time::timeout(LAST_PROBES, admin).await);
     }
 }

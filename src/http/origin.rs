@@ -35,7 +35,7 @@ pub(super) fn judge(headers: &HeaderMap, config: &HttpConfig) -> Result<Origin, 
         // Anyone can point a name at this machine, so a name does not prove a page's origin. Where names are
         // configured, `http::host` has already rejected requests for all others.
         let is_known = !config.http_hosts.is_empty();
-        let is_safe = is_known || !config.http_listen.ip().is_loopback() || is_certain(host);
+        let is_safe = is_known || !config.addresses.http_listen.is_loopback() || is_certain(host);
         is_safe || ["http", "https"].iter().any(|scheme| is_listed(&format!("{scheme}://{host}")))
     };
     if host.as_deref().is_some_and(|host| !is_own(host)) {
@@ -51,7 +51,7 @@ pub(super) fn judge(headers: &HeaderMap, config: &HttpConfig) -> Result<Origin, 
         return Ok(Origin::Own);
     }
     // A server that listens on a loopback address trusts all sites served on this machine.
-    let is_near = config.http_listen.ip().is_loopback() && site.is_some_and(is_here);
+    let is_near = config.addresses.http_listen.is_loopback() && site.is_some_and(is_here);
     match HeaderValue::from_str(origin) {
         Ok(origin) if is_listed(&lower) || is_near => Ok(Origin::Allowed(origin)),
         _ => Err(rejection()),
@@ -78,7 +78,7 @@ fn is_localhost(name: &str) -> bool {
 }
 
 /// Returns true if a host cannot be pointed elsewhere by DNS: it is an IP address or a `localhost` name.
-fn is_certain(host: &str) -> bool {
+pub(super) fn is_certain(host: &str) -> bool {
     is_localhost(name(host)) || name(host).parse::<IpAddr>().is_ok()
 }
 

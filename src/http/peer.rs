@@ -3,11 +3,10 @@
 //! When the maximum number of connections is open, the server closes those that have been idle longest. No request is
 //! lost: if a connection closes before the server reads a request, the client resends the request over another
 //! connection. Busy connections (requests in progress, WebSockets and event streams) stay open. Beyond the limit, the
-//! server accepts a few *spare* connections and serves only probes on them, so that a full server is not mistaken for a
-//! dead one.
+//! server accepts a few *spare* connections and rejects their requests, so that clients learn why and when to retry.
 //!
-//! Each address has a limit of its own, under the same rules. Trusted proxies are exempt, since many clients share
-//! them.
+//! Each address has a limit of its own, under the same rules. Trusted proxies and peers on a Unix socket are exempt,
+//! since many clients share them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -22,8 +21,10 @@ use crate::config::HttpConfig;
 use crate::http::address;
 use crate::model::address::Address;
 
-/// Number of spare connections, which exceed the limit and serve only probes.
-const SPARE: usize = 32;
+/// Number of a listener's spare connections, which exceed the limit and on which requests are rejected.
+const SPARE: usize = 16;
+/// Maximum number of connections to the admin listener.
+const ADMIN: usize = 32;
 /// Maximum number of connections in addition to `--http-sockets`, even if the open-file limit allows more, since each
 /// connection takes some memory.
 const MOST_BESIDE_SOCKETS: usize = 40_000;
@@ -31,7 +32,7 @@ const MOST_BESIDE_SOCKETS: usize = 40_000;
 /// scan of all idle connections for each new connection.
 const CLOSED_TOGETHER: usize = 32;
 
-/// All connections of a process.
+/// All connections to a listener.
 pub(super) struct Peers {
     is_proxy: Box<dyn Fn(IpAddr) -> bool + Send + Sync>,
     most: usize,
@@ -66,9 +67,9 @@ impl Count {
 
 /// A connection's state, shared by the connection's task and [`Peers`].
 pub(super) struct Peer {
-    /// The client's address; `None` for a trusted proxy.
+    /// The client's address; `None` for a trusted proxy, and on a Unix socket.
     address: Option<Address>,
-    /// The reason why only probes are served; `None` for an ordinary connection.
+    /// The reason why requests are rejected; `None` for an ordinary connection.
     pub(super) spare: Option<Full>,
     /// True while a request is in progress, and permanently once the connection has become a WebSocket.
     is_busy: AtomicBool,
@@ -93,7 +94,7 @@ pub(super) struct Entry {
 pub(super) enum Full {
     /// The address has its maximum number of connections, all of them busy.
     Address,
-    /// The process has its maximum number of connections, all of them busy.
+    /// The listener has its maximum number of connections, all of them busy.
     All,
 }
 
@@ -108,13 +109,19 @@ impl Full {
 }
 
 impl Peers {
-    /// Creates the limits of a process that may use `files` file descriptors for connections.
+    /// Creates the limits of the main listener of a process that may use `files` file descriptors for connections.
     pub(super) fn new(config: &HttpConfig, files: usize) -> Arc<Self> {
-        let most = files.saturating_sub(SPARE).max(1);
+        let most = files.saturating_sub(SPARE + ADMIN + SPARE).max(1);
         let most = most.min(MOST_BESIDE_SOCKETS + config.http_sockets as usize);
         let of_address = (config.clients.http_connections_per_address as usize).min(most / 2).max(1);
         let proxies = config.http_trusted_proxies.clone();
         Self::with(most, of_address, move |peer| address::is_trusted(peer, &proxies))
+    }
+
+    /// Creates the limits of the admin listener, which has connections of its own: it responds while all others are
+    /// taken.
+    pub(super) fn of_admin() -> Arc<Self> {
+        Self::with(ADMIN, ADMIN, |_| false)
     }
 
     fn with(
@@ -126,10 +133,10 @@ impl Peers {
         Arc::new(Self { is_proxy, most, most_of_address, began, open })
     }
 
-    /// Admits a connection from an address. The connection is ordinary if there is room or idle connections can be
+    /// Admits a connection from an address, or on a Unix socket. The connection is ordinary if there is room or idle connections can be
     /// closed, otherwise spare if the limit on spare connections allows it.
-    pub(super) fn enter(self: &Arc<Self>, from: IpAddr) -> Result<Entry, Full> {
-        let address = (!(self.is_proxy)(from)).then(|| Address::from(from));
+    pub(super) fn enter(self: &Arc<Self>, from: Option<IpAddr>) -> Result<Entry, Full> {
+        let address = from.filter(|from| !(self.is_proxy)(*from)).map(Address::from);
         let mut open = self.lock();
         let spare = self.find_room(&mut open, address).err();
         if let Some(full) = spare
@@ -280,9 +287,9 @@ mod tests {
     #[test]
     fn an_address_at_its_limit_makes_room_among_its_own_connections() {
         let peers = Peers::with(1_000, 3, |_| false);
-        let other = peers.enter(from(2)).ok().unwrap();
-        let held: Vec<Entry> = (0..3).map(|_| peers.enter(from(1)).ok().unwrap()).collect();
-        let fourth = peers.enter(from(1)).ok().unwrap();
+        let other = peers.enter(Some(from(2))).ok().unwrap();
+        let held: Vec<Entry> = (0..3).map(|_| peers.enter(Some(from(1))).ok().unwrap()).collect();
+        let fourth = peers.enter(Some(from(1))).ok().unwrap();
         let closing = |entry: &Entry| entry.peer.is_closing.load(Ordering::Relaxed);
         assert_eq!(held.iter().filter(|entry| closing(entry)).count(), 1);
         assert!(!closing(&other) && !closing(&fourth));
@@ -291,10 +298,10 @@ mod tests {
             // The connection that was asked to close is busy.
             assert!(peers.keeps(&entry.peer));
         }
-        let spare = peers.enter(from(1)).ok().unwrap();
+        let spare = peers.enter(Some(from(1))).ok().unwrap();
         assert_eq!(spare.peer.spare, Some(Full::Address));
         peers.end(&held[2].peer);
-        let fifth = peers.enter(from(1)).ok().unwrap();
+        let fifth = peers.enter(Some(from(1))).ok().unwrap();
         assert!(closing(&held[2]) && !peers.keeps(&held[2].peer) && fifth.peer.spare.is_none());
         drop((other, held, fourth, spare, fifth));
         let open = peers.lock();
@@ -303,15 +310,15 @@ mod tests {
     }
 
     #[test]
-    fn when_all_are_busy_some_are_left_for_probes_and_proxies_have_no_limit() {
+    fn when_all_are_busy_some_are_left_for_rejections_and_proxies_have_no_limit() {
         let peers = Peers::with(4, 2, |peer| peer == from(9));
-        let held: Vec<Entry> = (0..4).map(|_| peers.enter(from(9)).ok().unwrap()).collect();
+        let held: Vec<Entry> = (0..4).map(|_| peers.enter(Some(from(9))).ok().unwrap()).collect();
         assert!(held.iter().all(|entry| entry.peer.spare.is_none()));
         // Idle connections of proxies are not closed for others.
-        let spare: Vec<Entry> = (0..SPARE).map(|_| peers.enter(from(9)).ok().unwrap()).collect();
+        let spare: Vec<Entry> = (0..SPARE).map(|_| peers.enter(Some(from(9))).ok().unwrap()).collect();
         assert!(spare.iter().all(|entry| entry.peer.spare == Some(Full::All)));
         // Idle spare connections are.
-        let next = peers.enter(from(9)).ok().unwrap();
+        let next = peers.enter(Some(from(9))).ok().unwrap();
         assert_eq!(next.peer.spare, Some(Full::All));
         let is_closing = |entry: &&Entry| entry.peer.is_closing.load(Ordering::Relaxed);
         assert_eq!(spare.iter().filter(is_closing).count(), 1);
@@ -319,8 +326,13 @@ mod tests {
             entry.peer.begin();
             peers.keeps(&entry.peer);
         }
-        assert_eq!(peers.enter(from(9)).err(), Some(Full::All));
+        assert_eq!(peers.enter(Some(from(9))).err(), Some(Full::All));
+        // Nor has a peer on a Unix socket a limit of its own, but it counts as well.
+        assert_eq!(peers.enter(None).err(), Some(Full::All));
         drop(held);
-        assert!(peers.enter(from(1)).ok().is_some_and(|entry| entry.peer.spare.is_none()));
+        let local: Vec<Entry> = (0..4).map(|_| peers.enter(None).ok().unwrap()).collect();
+        assert!(local.iter().all(|entry| entry.peer.spare.is_none()));
+        drop(local);
+        assert!(peers.enter(Some(from(1))).ok().is_some_and(|entry| entry.peer.spare.is_none()));
     }
 }

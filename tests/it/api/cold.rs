@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::Request;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
 use fanfold::app::read::Load as _;
@@ -270,12 +268,6 @@ async fn walk_page(world: &World, viewer: &Person) {
     world.data(Some(&viewer.token), query, Value::Null).await;
 }
 
-/// Returns the status and the text of a page beside the API.
-async fn page(world: &World, path: &str) -> (u16, String) {
-    let (status, _, body) = world.send(Request::get(path).body(Body::empty()).unwrap()).await;
-    (status.as_u16(), String::from_utf8(body).unwrap())
-}
-
 async fn while_the_archive_is_unavailable(kind: Kind) {
     let server = tokio::task::spawn_blocking(move || Server::start(kind));
     let mut server = server.await.unwrap();
@@ -290,7 +282,7 @@ async fn while_the_archive_is_unavailable(kind: Kind) {
     }
     deliver_all(&world.app).await;
     archive_all(&world.app).await;
-    assert_eq!(page(&world, "/readyz").await, (200, "ready\n".to_owned()));
+    assert_eq!(world.page("/readyz").await, (200, "ready\n".to_owned()));
 
     server.kill();
     let mover = tokio::spawn(world.app.mover().work(std::future::pending()));
@@ -307,8 +299,8 @@ async fn while_the_archive_is_unavailable(kind: Kind) {
     assert_eq!(delete(&world, &people[0], &published[11]).await["userErrors"], json!([]));
     // The last known state is returned for a second.
     tokio::time::sleep(Duration::from_millis(1_100)).await;
-    assert_eq!(page(&world, "/readyz").await, (200, "ready\narchive: unavailable\n".to_owned()));
-    let metrics = page(&world, "/metrics").await.1;
+    assert_eq!(world.page("/readyz").await, (200, "ready\narchive: unavailable\n".to_owned()));
+    let metrics = world.page("/metrics").await.1;
     assert!(
         !metrics.contains("fanfold_archive_pending_posts 0\n")
             || !metrics.contains("fanfold_archive_moving_posts 0\n"),
@@ -325,7 +317,7 @@ async fn while_the_archive_is_unavailable(kind: Kind) {
     // The mover reports success a moment after it has moved the last post.
     let is_done = async || {
         let transit = world.app.transit().await.unwrap();
-        transit.pending + transit.moving == 0 && page(&world, "/readyz").await.1 == "ready\n"
+        transit.pending + transit.moving == 0 && world.page("/readyz").await.1 == "ready\n"
     };
     let mut waits = 0;
     while !is_done().await {
@@ -338,7 +330,7 @@ async fn while_the_archive_is_unavailable(kind: Kind) {
     published.reverse();
     let all = posts(&world, &people[0], json!({ "first": 100 })).await;
     assert_eq!((ids(&all["nodes"]), &all["totalCount"]), (published, &json!(11)));
-    assert_eq!(page(&world, "/readyz").await, (200, "ready\n".to_owned()));
+    assert_eq!(world.page("/readyz").await, (200, "ready\n".to_owned()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -379,7 +371,7 @@ async fn readiness_reports_that_nothing_can_be_archived() {
     let mover = tokio::spawn(world.app.mover().work(std::future::pending()));
     let until = async |expected_page: &str| {
         for _ in 0..200 {
-            if page(&world, "/readyz").await == (200, expected_page.to_owned()) {
+            if world.page("/readyz").await == (200, expected_page.to_owned()) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;

@@ -191,7 +191,7 @@ async fn a_request_keeps_the_id_it_came_with() {
 async fn unknown_paths_and_methods_are_reported_in_json() {
     let world = World::new().await;
     for (method, path, status) in
-        [("GET", "/nothing", 404), ("DELETE", "/graphql", 405), ("POST", "/healthz", 405)]
+        [("GET", "/nothing", 404), ("DELETE", "/graphql", 405), ("POST", "/schema.graphql", 405)]
     {
         let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
         let (found, headers, body) = world.send(request).await;

@@ -1,7 +1,8 @@
 //! The program as processes: servers on a port, with requests written by hand.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use crate::harness::world::Redis;
 pub(crate) struct Server {
     pub(crate) process: Child,
     pub(crate) address: String,
+    /// The address of its admin listener; empty if there is none.
+    pub(crate) admin: String,
 }
 
 impl Server {
@@ -29,10 +32,18 @@ impl Server {
     /// The same, with a destination for its log.
     pub(crate) fn run_logging(command: &mut Command, log: Stdio) -> Self {
         let mut process = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut output = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("Fanfold listens on http://").expect("it prints its address");
-        Self { process, address: address.trim_end_matches('/').to_owned() }
+        output.read_line(&mut line).unwrap();
+        // Both lines are printed at once.
+        let rest = String::from_utf8(output.buffer().to_vec()).unwrap();
+        let after = |line: &str, beginning: &str| {
+            let address = line.trim().strip_prefix(beginning)?;
+            Some(address.trim_start_matches("http://").trim_end_matches('/').to_owned())
+        };
+        let address = after(&line, "Fanfold listens on ").expect("it prints its address");
+        let admin = after(&rest, "Metrics and probes are on ").unwrap_or_default();
+        Self { process, address, admin }
     }
 
     pub(crate) fn on(data_dir: &TempDir) -> Self {
@@ -68,13 +79,12 @@ impl Server {
 
     /// The same, with more lines of the head.
     pub(crate) fn send_with(&self, head: &str, more: &str, body: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let length = body.len();
-        write!(stream, "{head} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{more}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
-        let mut response = String::new();
-        stream.read_to_string(&mut response).unwrap();
-        let status = response[9..12].parse().unwrap();
-        (status, response.split_once("\r\n\r\n").unwrap().1.to_owned())
+        exchange(&self.address, head, more, body)
+    }
+
+    /// Requests a page of the admin listener; returns the status and the body.
+    pub(crate) fn page(&self, path: &str) -> (u16, String) {
+        exchange(&self.admin, &format!("GET {path}"), "", "")
     }
 
     pub(crate) fn ask(&self, query: &str) -> Value {
@@ -160,6 +170,27 @@ impl Logged {
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.log().lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect()
     }
+}
+
+/// Sends a request by hand to an address, which may be that of a Unix socket; returns the status and the body.
+pub(crate) fn exchange(address: &str, head: &str, more: &str, body: &str) -> (u16, String) {
+    let length = body.len();
+    let request = format!(
+        "{head} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{more}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    let response = match address.strip_prefix("unix:") {
+        Some(path) => response(UnixStream::connect(path).unwrap(), &request),
+        None => response(TcpStream::connect(address).unwrap(), &request),
+    };
+    let status = response[9..12].parse().unwrap();
+    (status, response.split_once("\r\n\r\n").unwrap().1.to_owned())
+}
+
+fn response(mut stream: impl Read + Write, request: &str) -> String {
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
 }
 
 pub(crate) fn command(arguments: &[&str]) -> Command {

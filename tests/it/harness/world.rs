@@ -14,6 +14,7 @@ use fanfold::app::App;
 use fanfold::archive::Archive;
 use fanfold::config::{DataConfig, GraphqlConfig, HttpConfig};
 use fanfold::graphql::Api;
+use fanfold::http::Routers;
 use fanfold::model::clock::{Clock, Timestamp};
 use fanfold::model::rng::Rng;
 use fanfold::store::Store;
@@ -78,11 +79,11 @@ impl Options {
 /// The option that lets timeline reads share a watermark.
 pub(crate) const WATERMARK_AGE: &str = "--timeline-watermark-age";
 
-/// A Redis, an application over it, and the router of its server.
+/// A Redis, an application over it, and the routers of its server.
 pub(crate) struct World {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) app: App,
-    router: Router,
+    routers: Routers,
     _running: watch::Sender<bool>,
     /// Last, so that it outlives its users.
     pub(crate) redis: Redis,
@@ -112,13 +113,25 @@ impl World {
         let app = app(&redis, &clock, options).await;
         let (running, stopping) = watch::channel(false);
         let Options { http, graphql, .. } = Options::new(&redis, options);
-        let router = fanfold::http::router(Api::open(app.clone(), graphql).unwrap(), http, stopping);
-        Self { clock, app, router, _running: running, redis }
+        let routers = fanfold::http::routers(Api::open(app.clone(), graphql).unwrap(), http, stopping);
+        Self { clock, app, routers, _running: running, redis }
+    }
+
+    /// Requests a page of the admin listener; returns the status and the text.
+    pub(crate) async fn page(&self, path: &str) -> (u16, String) {
+        let request = Request::get(path).header(header::HOST, "localhost").body(Body::empty()).unwrap();
+        let (status, _, body) = Self::send_to(&self.routers.admin, request).await;
+        (status.as_u16(), String::from_utf8(body).unwrap())
     }
 
     /// Sends a request to the router and returns the response.
     pub(crate) async fn send(&self, request: Request<Body>) -> (StatusCode, HeaderMap, Vec<u8>) {
-        let response = self.router.clone().oneshot(request).await.unwrap();
+        Self::send_to(&self.routers.main, request).await
+    }
+
+    /// Sends a request to one of the routers and returns the response.
+    pub(crate) async fn send_to(router: &Router, request: Request<Body>) -> (StatusCode, HeaderMap, Vec<u8>) {
+        let response = router.clone().oneshot(request).await.unwrap();
         let (head, body) = response.into_parts();
         (head.status, head.headers, body.collect().await.unwrap().to_bytes().to_vec())
     }

@@ -37,7 +37,7 @@ fn contents(server: &Server, token: &str) -> Vec<String> {
 }
 
 fn metric(server: &Server, name: &str) -> u64 {
-    let (status, metrics) = server.send("GET /metrics", "");
+    let (status, metrics) = server.page("/metrics");
     assert_eq!(status, 200);
     let line = metrics.lines().find(|line| line.starts_with(&format!("{name} "))).expect("is measured");
     line.rsplit(' ').next().unwrap().parse().unwrap()
@@ -172,7 +172,7 @@ async fn a_server_does_not_start_on_an_archive_it_cannot_use_and_reports_why() {
 fn a_server_starts_while_its_archive_is_unavailable() {
     let redis = Redis::start();
     let server = Server::over(&redis, &["--archive-url", "postgres://nobody@localhost:1/none"]);
-    assert_eq!(server.send("GET /readyz", ""), (200, "ready\narchive: unavailable\n".to_owned()));
+    assert_eq!(server.page("/readyz"), (200, "ready\narchive: unavailable\n".to_owned()));
     let ada = server.token("ada");
     publish(&server, &ada, "hot");
     assert_eq!(contents(&server, &ada), ["hot"]);

@@ -92,7 +92,7 @@ fn after_a_failover_behind_one_address_writes_go_to_the_new_master() {
     let server = Server::start(&fixed);
     let ada = server.token("ada");
     assert!(publish(&server, &ada));
-    assert_eq!(server.send("GET /readyz", ""), (200, "ready\n".to_owned()));
+    assert_eq!(server.page("/readyz"), (200, "ready\n".to_owned()));
     let link = || other.raw::<String>(&["INFO", "replication"]).contains("master_link_status:up");
     eventually("it replicates", || link() && other.raw::<u64>(&["EXISTS", "ff:{p1}:post"]) == 1);
 
@@ -100,7 +100,7 @@ fn after_a_failover_behind_one_address_writes_go_to_the_new_master() {
     other.raw::<String>(&["REPLICAOF", "NO", "ONE"]);
     one.raw::<String>(&["REPLICAOF", "127.0.0.1", &other_port]);
     assert!(!publish(&server, &ada));
-    let is_unready = || server.send("GET /readyz", "") == (503, "redis: read-only\n".to_owned());
+    let is_unready = || server.page("/readyz") == (503, "redis: read-only\n".to_owned());
     eventually("it is not ready", is_unready);
     let (began, before) = (Instant::now(), address.accepted());
     while began.elapsed() < Duration::from_secs(4) {
@@ -116,7 +116,7 @@ fn after_a_failover_behind_one_address_writes_go_to_the_new_master() {
 
     address.lead_to(&other);
     eventually("it publishes again", || publish(&server, &ada));
-    eventually("it is ready", || server.send("GET /readyz", "") == (200, "ready\n".to_owned()));
+    eventually("it is ready", || server.page("/readyz") == (200, "ready\n".to_owned()));
     assert!((0..20).all(|_| publish(&server, &ada)), "over every connection");
     assert_eq!(server.stop(), Some(0));
 }
@@ -126,9 +126,9 @@ fn a_redis_that_is_full_is_still_read() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     redis.raw::<String>(&["CONFIG", "SET", "maxmemory", "1"]);
-    assert_eq!(server.send("GET /readyz", ""), (200, "ready\nredis: full\n".to_owned()));
+    assert_eq!(server.page("/readyz"), (200, "ready\nredis: full\n".to_owned()));
     redis.raw::<String>(&["CONFIG", "SET", "maxmemory", "0"]);
-    eventually("it is ready", || server.send("GET /readyz", "") == (200, "ready\n".to_owned()));
+    eventually("it is ready", || server.page("/readyz") == (200, "ready\n".to_owned()));
     assert_eq!(server.stop(), Some(0));
 }
 
@@ -144,7 +144,7 @@ fn readiness_checks_cost_one_write_per_second() {
     let before = writes();
     thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| (0..25).for_each(|_| assert_eq!(server.send("GET /readyz", "").0, 200)));
+            scope.spawn(|| (0..25).for_each(|_| assert_eq!(server.page("/readyz").0, 200)));
         }
     });
     let caused = writes() - before;

@@ -114,7 +114,7 @@ fn a_server_delivers_unless_configured_otherwise_and_reports_the_progress() {
     let redis = Redis::start();
     let serve = |deliver: &str| Server::over(&redis, &["--delivery-in-server", deliver]);
     let metric = |server: &Server, name: &str| -> u64 {
-        let (status, metrics) = server.send("GET /metrics", "");
+        let (status, metrics) = server.page("/metrics");
         assert_eq!(status, 200);
         let line = metrics.lines().find(|line| line.starts_with(name)).expect("is measured");
         line.rsplit(' ').next().unwrap().parse().unwrap()
@@ -135,7 +135,7 @@ fn a_server_delivers_unless_configured_otherwise_and_reports_the_progress() {
     assert_eq!(nodes, json!([{ "content": "hello" }]));
     assert_eq!(busy.stop(), Some(0));
     redis.pause(true);
-    let (status, metrics) = idle.send("GET /metrics", "");
+    let (status, metrics) = idle.page("/metrics");
     assert_eq!(status, 200);
     assert!(metrics.contains("fanfold_redis_up 0\n"), "{metrics}");
     assert!(metrics.contains("fanfold_fanout_jobs NaN\n"), "a stale value would pass for the current one");

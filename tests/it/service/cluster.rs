@@ -251,8 +251,8 @@ async fn deliveries_to_other_masters_go_on_while_one_is_down() {
         }
     }
     // The process is ready as long as most masters respond.
-    assert_eq!(server.send("GET /readyz", "").0, 200);
-    let (_, metrics) = server.send("GET /metrics", "");
+    assert_eq!(server.page("/readyz").0, 200);
+    let (_, metrics) = server.page("/metrics");
     for (index, node) in cluster.nodes.iter().enumerate() {
         let is_up = u8::from(index != down);
         let line = format!("fanfold_redis_node_up{{node=\"127.0.0.1:{}\"}} {is_up}", node.port);
@@ -302,7 +302,7 @@ async fn timelines_are_read_while_the_master_of_the_watermark_is_down() {
     // The delivered mark, which is read every second, has reached the posts.
     tokio::time::sleep(Duration::from_secs(2)).await;
     cluster.nodes[down].redis.kill();
-    assert_eq!(server.send("GET /readyz", "").0, 503);
+    assert_eq!(server.page("/readyz").0, 503);
     for _ in 0..20 {
         assert_eq!(timeline(&server, &users[fan].token), expected);
         tokio::time::sleep(Duration::from_millis(100)).await;

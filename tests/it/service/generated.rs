@@ -159,7 +159,7 @@ impl Ben {
 
 /// Returns the number of requests of a type that a server has completed.
 fn requests(server: &Server, operation: &str) -> u64 {
-    let (_, metrics) = server.send("GET /metrics", "");
+    let (_, metrics) = server.page("/metrics");
     let prefix = format!("fanfold_requests_total{{operation=\"{operation}\",");
     let lines = metrics.lines().filter(|line| line.starts_with(&prefix));
     lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()

@@ -16,6 +16,7 @@ pub(crate) mod generated;
 pub(crate) mod half_moved;
 pub(crate) mod handshake;
 pub(crate) mod lagging;
+mod listeners;
 pub(crate) mod memory;
 pub(crate) mod observe;
 pub(crate) mod password;

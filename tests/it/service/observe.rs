@@ -10,7 +10,7 @@ use crate::service::socket::Socket;
 
 /// Returns the value of a metric; 0 if it is absent.
 pub(crate) fn metric(server: &Server, name: &str) -> f64 {
-    let (status, page) = server.send("GET /metrics", "");
+    let (status, page) = server.page("/metrics");
     assert_eq!(status, 200);
     let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.map_or(0.0, |value| value.parse().unwrap())
@@ -75,7 +75,7 @@ fn the_state_of_dependencies_is_reported() {
     server.send("POST /graphql", &query.to_string());
     assert!(is(metric(&server, "fanfold_redis_seconds_count{step=\"login: open\"}"), 0));
     assert!(metric(&server, "fanfold_redis_seconds_count{step=\"ping\"}") < 0.5);
-    let (_, page) = server.send("GET /metrics", "");
+    let (_, page) = server.page("/metrics");
     let counted = |name: &str| page.lines().any(|line| line.starts_with(name));
     assert!(counted("fanfold_redis_seconds_bucket{step=\"register: "), "{page}");
     // The name is read alone, and then both counts together.

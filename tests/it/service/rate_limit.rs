@@ -32,7 +32,7 @@ const LEFT: &str = "{ rateLimit { limit cost remaining resetAt } }";
 async fn another(world: &World, options: &[&str]) -> Router {
     let Options { http, graphql, .. } = Options::new(&world.redis, options);
     let app = app(&world.redis, &world.clock, options).await;
-    fanfold::http::router(Api::open(app, graphql).unwrap(), http, watch::channel(false).1)
+    fanfold::http::routers(Api::open(app, graphql).unwrap(), http, watch::channel(false).1).main
 }
 
 fn request(token: Option<&str>, from: u8, query: &str) -> Request<Body> {

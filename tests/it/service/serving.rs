@@ -40,8 +40,8 @@ fn redis_process(data_dir: &Path) -> String {
 fn without_a_redis_it_starts_one_and_stops_it_and_the_data_stay() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on(&data);
-    assert_eq!(server.send("GET /healthz", ""), (200, "ok\n".to_owned()));
-    assert_eq!(server.send("GET /readyz", ""), (200, "ready\n".to_owned()));
+    assert_eq!(server.page("/healthz"), (200, "ok\n".to_owned()));
+    assert_eq!(server.page("/readyz"), (200, "ready\n".to_owned()));
     assert_eq!(server.send("GET /schema.graphql", "").1, include_str!("../../../schema.graphql"));
     assert!(server.send("GET /", "").1.contains("<html"));
     server.register("ada");
@@ -94,7 +94,7 @@ fn a_redis_that_dies_is_started_again() {
     std::thread::sleep(Duration::from_millis(1_500));
     let process = redis_process(data.path());
     assert!(Command::new("kill").args(["-9", &process]).status().unwrap().success());
-    assert!(eventually(|| server.send("GET /readyz", "").0 == 200 && redis_process(data.path()) != process));
+    assert!(eventually(|| server.page("/readyz").0 == 200 && redis_process(data.path()) != process));
     assert!(server.has_user("ada"));
     assert_eq!(server.stop(), Some(0));
 }
@@ -154,7 +154,7 @@ fn requests_in_progress_are_completed_before_it_ends() {
 fn connections_that_are_idle_for_too_long_are_closed() {
     let redis = Redis::start();
     let server = Server::over(&redis, &["--http-idle-timeout", "1"]);
-    let whole = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let whole = "GET /schema.graphql HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for sent in ["", "G", "GET /healthz HTTP/1.1\r\nhost: local", whole] {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -201,8 +201,8 @@ fn the_server_reports_an_unavailable_redis_and_recovers_with_it() {
     let server = Server::over(&redis, &[]);
     server.register("ada");
     redis.pause(true);
-    assert_eq!(server.send("GET /healthz", "").0, 200);
-    assert_eq!(server.send("GET /readyz", "").0, 503);
+    assert_eq!(server.page("/healthz").0, 200);
+    assert_eq!(server.page("/readyz").0, 503);
     redis.pause(false);
     assert!(server.has_user("ada"));
     redis.restart_empty();

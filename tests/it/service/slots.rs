@@ -263,7 +263,7 @@ async fn publishing_to_nobody_who_listens_sends_no_signals_and_two_commands_to_t
     let commands = reported.filter(|reported| !reported.is_of_script && reported.tags.contains("{g"));
     let commands: Vec<String> = commands.map(|reported| reported.name).collect();
     let delivered = format!("fanfold_deliveries_total {}", FOLLOWERS * POSTS);
-    assert!(eventually(|| server.send("GET /metrics", "").1.lines().any(|line| line == delivered)));
+    assert!(eventually(|| server.page("/metrics").1.lines().any(|line| line == delivered)));
     for statistic in ["cmdstat_spublish:", "cmdstat_publish:"] {
         assert_eq!(cluster.statistics("commandstats", statistic), [""; 0], "signals to nobody");
     }

@@ -323,7 +323,7 @@ fn assert_settled(report: &Report, server: Server, cluster: &Cluster, directory:
     println!("{}", report.describe());
     assert_eq!(report.faults, [""; 0]);
     for gauge in ["fanfold_fanout_jobs 0", "fanfold_fanout_failed_jobs 0"] {
-        let is_shown = || server.send("GET /metrics", "").1.lines().any(|line| line == gauge);
+        let is_shown = || server.page("/metrics").1.lines().any(|line| line == gauge);
         assert!(eventually(is_shown), "{gauge} is not among the metrics");
     }
     drop(server);

@@ -22,7 +22,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 43] = [
+const HOMES: [(&str, &[&str]); 44] = [
     ("redis", &["store", "managed"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -37,12 +37,12 @@ const HOMES: [(&str, &[&str]); 43] = [
     ("axum", &["http"]),
     ("bytes", &["store/distribution.rs", "store/encode.rs", "store/pool.rs", "store/wire.rs"]),
     ("crc16", &["store/topology.rs"]),
-    ("clap", &["config", "cli"]),
+    ("clap", &["config", "cli", "main.rs"]),
     ("clap_complete", &["cli/completions.rs"]),
     ("clap_mangen", &["cli/man.rs"]),
-    ("hyper", &["http/connection.rs", "http/websocket.rs"]),
+    ("hyper", &["http/connection.rs", "http/probe.rs", "http/websocket.rs"]),
     ("hyper_rustls", &["cli/trace.rs"]),
-    ("hyper_util", &["http/connection.rs", "http/websocket.rs"]),
+    ("hyper_util", &["http/connection.rs", "http/probe.rs", "http/websocket.rs"]),
     ("ipnet", &["config", "http/address.rs"]),
     ("indicatif", &["cli/progress.rs"]),
     ("itoa", &["store/key.rs"]),
@@ -58,6 +58,7 @@ const HOMES: [(&str, &[&str]); 43] = [
     ("rust_iso3166", &["model/region"]),
     ("rustls_native_certs", &["store/wire.rs"]),
     ("smallvec", &["store/encode.rs"]),
+    ("sd_notify", &["cli/notify.rs"]),
     ("serde", &["graphql/json.rs", "graphql/preloaded", "http/print.rs"]),
     ("strsim", &["config/nearest.rs"]),
     ("tokio_io_timeout", &["http/connection.rs"]),
