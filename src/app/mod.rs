@@ -11,6 +11,7 @@ pub mod charge;
 pub mod check;
 mod deadline;
 pub mod delivery;
+pub mod doctor;
 mod edge;
 pub mod error;
 mod exclusion;

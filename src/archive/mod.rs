@@ -113,6 +113,12 @@ impl Archive {
         }
     }
 
+    /// Returns the schema version of the archive, without migrating it; `None` if it has no tables yet.
+    pub async fn schema(&self) -> Result<Option<i64>, Error> {
+        let schema = tokio::time::timeout(ANSWER, Box::pin(self.shared.target.schema())).await;
+        schema.unwrap_or(Err(Error::Slow))
+    }
+
     /// Returns this archive's identity. Sets it to `proposed` if the archive has none yet.
     pub async fn identity(&self, proposed: &str) -> Result<String, Error> {
         self.ask("archive: identity", ANSWER, async |lease| {
@@ -188,6 +194,12 @@ impl Shared {
             }
         }
     }
+}
+
+/// Returns the schema version of this version of Fanfold.
+#[must_use]
+pub fn latest_schema() -> i64 {
+    pool::LATEST
 }
 
 /// Converts a number to the integer type of the databases. Ids are below 2^53.

@@ -66,6 +66,8 @@ type Steps = &'static [(i64, &'static str)];
 const SQLITE: Steps = migrations!("sqlite");
 const MYSQL: Steps = migrations!("mysql");
 const POSTGRES: Steps = migrations!("postgres");
+/// Number of the latest migration, which is the same for all kinds of databases.
+pub(super) const LATEST: i64 = SQLITE[SQLITE.len() - 1].0;
 
 /// A connection pool of one database.
 #[derive(Clone)]
@@ -235,6 +237,27 @@ impl Target {
         }
     }
 
+    /// Returns the schema version of the tables; `None` if there are no tables yet. Changes nothing.
+    pub(super) async fn schema(&self) -> Result<Option<i64>, Error> {
+        match &self.options {
+            Options::Sqlite(options) if !options.get_filename().exists() => Ok(None),
+            Options::Sqlite(options) => {
+                let connection = options.clone().create_if_missing(false).connect().await?;
+                schema(connection, "SELECT COUNT(*) > 0 FROM sqlite_master WHERE name = 'fanfold_migrations'")
+                    .await
+            }
+            Options::Mysql(options) => {
+                let exists = "SELECT COUNT(*) > 0 FROM information_schema.tables \
+                    WHERE table_schema = DATABASE() AND table_name = 'fanfold_migrations'";
+                schema(in_time(options.connect()).await?, exists).await
+            }
+            Options::Postgres(options) => {
+                let exists = "SELECT to_regclass('fanfold_migrations') IS NOT NULL";
+                schema(in_time(options.connect()).await?, exists).await
+            }
+        }
+    }
+
     /// Creates a connection pool, after migrating the tables to the current schema.
     pub(super) async fn open(&self) -> Result<Pool, Error> {
         // Uses a single connection first, because a pool does not report the cause of a failed connection.
@@ -358,6 +381,27 @@ async fn try_to_make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
 /// Connects to a database within [`OPEN`].
 async fn in_time<C>(connecting: impl Future<Output = Result<C, sqlx::Error>>) -> Result<C, Error> {
     Ok(tokio::time::timeout(OPEN, connecting).await.map_err(|_| Error::Slow)??)
+}
+
+/// Returns the latest migration that has been completed; `None` if `exists` returns that there is no table of them.
+async fn schema<C>(mut connection: C, exists: &'static str) -> Result<Option<i64>, Error>
+where
+    C: Connection,
+    for<'c> &'c mut C: sqlx::Executor<'c, Database = C::Database>,
+    bool: sqlx::Type<C::Database> + for<'r> sqlx::Decode<'r, C::Database>,
+    Option<i64>: sqlx::Type<C::Database> + for<'r> sqlx::Decode<'r, C::Database>,
+    for<'q> <C::Database as sqlx::Database>::Arguments: sqlx::IntoArguments<C::Database>,
+    usize: sqlx::ColumnIndex<<C::Database as sqlx::Database>::Row>,
+{
+    let exists: bool = sqlx::query_scalar(exists).fetch_one(&mut connection).await?;
+    let found = if exists {
+        let latest = "SELECT MAX(version) FROM fanfold_migrations WHERE success = TRUE";
+        sqlx::query_scalar(latest).fetch_one(&mut connection).await?
+    } else {
+        None
+    };
+    connection.close().await?;
+    Ok(found)
 }
 
 /// Migrates the tables to the current schema. Not every kind of database prevents concurrent migrations; the

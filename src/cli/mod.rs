@@ -1,7 +1,7 @@
 //! The commands of the `fanfold` program, and the steps that they share.
 //!
-//! Exit codes: 0 success; 1 failure, an invalid configuration file, or `check` found faults; 2 invalid command line or
-//! environment; 130 interrupted. Results go to standard output, everything else to standard error.
+//! Exit codes: 0 success; 1 failure, an invalid configuration file, or `check` or `doctor` found faults; 2 invalid
+//! command line or environment; 130 interrupted. Results go to standard output, everything else to standard error.
 
 mod archive;
 mod check;
@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod deliver;
 mod demo;
+mod doctor;
 mod files;
 mod healthcheck;
 mod import;
@@ -86,6 +87,7 @@ enum Command {
     Config(config::Config),
     Completions(completions::Completions),
     Man(man::Man),
+    Doctor(doctor::Doctor),
 }
 
 /// The result of a command: an exit code, or an error to print.
@@ -122,6 +124,7 @@ pub fn main() -> ExitCode {
             Command::Config(command) => command.run(&resolved),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),
+            Command::Doctor(command) => command.run().await,
         }
     });
     outcome.unwrap_or_else(|error| fail(&*error))

@@ -189,6 +189,18 @@ impl Deployment {
         }
     }
 
+    /// Returns the number of slots of each master of a cluster, by address; nothing for other deployments.
+    pub(super) fn slots(&self) -> Vec<(String, usize)> {
+        match self {
+            Self::Single(_) => Vec::new(),
+            Self::Cluster(cluster) => {
+                let topology = cluster.topology();
+                let slots = |node: &Node| (node.to_string(), topology.slots_of(node));
+                topology.masters().iter().map(slots).collect()
+            }
+        }
+    }
+
     /// Returns true if replicas are read.
     pub(super) fn reads_replicas(&self) -> bool {
         match self {

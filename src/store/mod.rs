@@ -16,6 +16,7 @@ mod cluster;
 pub mod command;
 pub mod compact;
 mod deployment;
+pub mod diagnosis;
 mod distribution;
 pub mod draft;
 mod durable;
@@ -106,7 +107,7 @@ impl Feature {
 
 /// Value of `hash-max-listpack-value` with which Redis stores all posts and bios in the compact encoding: no post is
 /// longer than 2,000 characters of four bytes.
-const LONGEST_COMPACT: u64 = 8_192;
+pub const LONGEST_COMPACT: u64 = 8_192;
 
 /// The hot store of one deployment: its connections, key format and layout.
 #[derive(Clone)]
@@ -264,16 +265,11 @@ impl Store {
         for info in servers {
             let info = info?;
             let version: String = info.get("redis_version").unwrap_or_default();
-            if !is_at_least(&version, (6, 2)) {
-                return Err(OpenError::TooOld(version));
-            }
-            if is_cluster && !is_at_least(&version, (7, 0)) {
-                return Err(OpenError::ClusterTooOld(version));
-            }
+            check_version(&version, is_cluster)?;
             // INFO reports the policy even to a user who may not run CONFIG.
             let policy: String = info.get("maxmemory_policy").unwrap_or_default();
-            if policy != "noeviction" && !policy.is_empty() && !allow_eviction {
-                return Err(OpenError::Evicts(policy));
+            if !allow_eviction {
+                check_policy(&policy)?;
             }
             can_wait &= is_at_least(&version, (7, 2)) && info.get("aof_enabled") == Some(1);
         }
@@ -376,6 +372,25 @@ impl StoreLayout {
         let usual = if is_cluster { FANOUT_PARTITIONS } else { FIRST_FANOUT_PARTITIONS };
         Self { name_shards, fanout_partitions: config.redis_delivery_partitions.unwrap_or(usual) }
     }
+}
+
+/// Rejects a version of Redis that is too old.
+pub fn check_version(version: &str, is_cluster: bool) -> Result<(), OpenError> {
+    if !is_at_least(version, (6, 2)) {
+        return Err(OpenError::TooOld(version.to_owned()));
+    }
+    if is_cluster && !is_at_least(version, (7, 0)) {
+        return Err(OpenError::ClusterTooOld(version.to_owned()));
+    }
+    Ok(())
+}
+
+/// Rejects a `maxmemory-policy` that evicts keys. Accepts an unknown policy, which is empty.
+pub fn check_policy(policy: &str) -> Result<(), OpenError> {
+    if policy.is_empty() || policy == "noeviction" {
+        return Ok(());
+    }
+    Err(OpenError::Evicts(policy.to_owned()))
 }
 
 /// Rejects the features of a store, separated by spaces, if this version does not know one of them.

@@ -129,6 +129,11 @@ impl Topology {
         &self.masters
     }
 
+    /// Returns the number of slots that a master serves.
+    pub(super) fn slots_of(&self, master: &Node) -> usize {
+        (0..SLOTS).filter(|slot| self.owner(*slot) == Some(master)).count()
+    }
+
     /// Returns the master of a slot; `None` if no master serves it.
     pub(super) fn owner(&self, slot: u16) -> Option<&Node> {
         let index = (*self.owners.get(usize::from(slot))?)?;

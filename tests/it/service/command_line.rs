@@ -299,8 +299,15 @@ fn the_page_for_operators_has_all_options_with_their_defaults() {
         options.into_iter().map(|(name, default)| (name, plain(default))).collect();
     assert_eq!(listed, options);
 
-    let commands: [&[&str]; 6] =
-        [&["deliver"], &["archive", "run"], &["check"], &["memory"], &["demo"], &["healthcheck"]];
+    let commands: [&[&str]; 7] = [
+        &["deliver"],
+        &["archive", "run"],
+        &["check"],
+        &["memory"],
+        &["demo"],
+        &["healthcheck"],
+        &["doctor"],
+    ];
     let others: Vec<String> = commands.iter().flat_map(|command| options_of(command).into_keys()).collect();
     let prose = [include_str!("../../../docs/clients.md"), page];
     for name in prose.iter().flat_map(|page| options_in(page)) {

@@ -10,6 +10,7 @@ pub(crate) mod cluster;
 pub(crate) mod command_line;
 mod configuration;
 pub(crate) mod erasure;
+mod doctor;
 pub(crate) mod events;
 mod exclusion;
 pub(crate) mod generated;
