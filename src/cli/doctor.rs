@@ -149,7 +149,7 @@ async fn listeners(addresses: &ListenConfig) -> Vec<Finding> {
         Some(address) => matches!(tokio::time::timeout(PROBE, probe(address, Probe::Alive)).await, Ok(Ok(_))),
         None => false,
     };
-    let mut findings = vec![listener("listener", &addresses.listen, "--listen", is_running).await];
+    let mut findings = vec![listener("listener", &addresses.http_listen, "--http-listen", is_running).await];
     match admin {
         Some(address) => {
             findings.push(listener("admin listener", &address, "--http-admin-listen", is_running).await);
