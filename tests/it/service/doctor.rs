@@ -78,7 +78,7 @@ impl SetUp {
 
     fn options(&self) -> [&str; 6] {
         let directory = self.directory.path().to_str().unwrap();
-        ["--listen", "127.0.0.1:0", "--redis-url", &self.url, "--data-dir", directory]
+        ["--http-listen", "127.0.0.1:0", "--redis-url", &self.url, "--data-dir", directory]
     }
 
     /// Asserts that one check finds something, and that only a fault is a failure.
@@ -114,11 +114,11 @@ fn a_right_set_up_has_no_findings() {
 fn fanfolds_own_redis_and_a_running_server_have_no_findings() {
     let directory = private_directory();
     let data = ["--data-dir", directory.path().to_str().unwrap()];
-    let findings = Findings::with(&[&data[..], &["--listen", "127.0.0.1:0"]].concat());
+    let findings = Findings::with(&[&data[..], &["--http-listen", "127.0.0.1:0"]].concat());
     assert_eq!((findings.wrong(), findings.code), (vec![], Some(0)));
     let server = Server::on(&directory);
     server.register("ada");
-    let addresses = ["--listen", &server.address, "--http-admin-listen", &server.admin];
+    let addresses = ["--http-listen", &server.address, "--http-admin-listen", &server.admin];
     let findings = Findings::with(&[&data[..], &addresses].concat());
     assert_eq!((findings.wrong(), findings.code), (vec![], Some(0)));
     assert!(findings.all["listener"].1.contains("a server runs on"), "{findings:?}");
@@ -246,7 +246,7 @@ fn ports_in_use_and_a_wrong_data_directory_are_named() {
     let free = format!("127.0.0.1:{}", free_ports::<1>()[0]);
     let doctor = |listen: &str, admin: &str, directory: &Path| {
         let directory = directory.to_str().unwrap();
-        let addresses = ["--listen", listen, "--http-admin-listen", admin, "--data-dir", directory];
+        let addresses = ["--http-listen", listen, "--http-admin-listen", admin, "--data-dir", directory];
         Findings::with(&[&addresses[..], &["--redis-url", &set_up.url]].concat())
     };
     let directory = set_up.directory.path();
