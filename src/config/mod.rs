@@ -15,6 +15,7 @@ mod graphql;
 mod http;
 mod key;
 mod listen;
+mod jwt;
 mod log;
 mod nearest;
 mod redis;
@@ -33,6 +34,7 @@ pub use crate::config::graphql::{GraphqlConfig, TrustedMode};
 pub use crate::config::http::HttpConfig;
 pub use crate::config::key::Key;
 pub use crate::config::listen::ListenConfig;
+pub use crate::config::jwt::{JwtAlgorithm, JwtConfig, JwtSource};
 pub use crate::config::log::{LogConfig, LogForm, TraceConfig};
 pub use crate::config::redis::RedisConfig;
 pub use crate::config::relation::{RelationConfig, RelationStrategy};
@@ -87,6 +89,9 @@ pub struct RulesConfig {
     /// Accounts and sessions.
     #[command(flatten)]
     pub account: AccountConfig,
+    /// Sign-in from an existing application.
+    #[command(flatten)]
+    pub jwt: JwtConfig,
     /// Posts and timelines.
     #[command(flatten)]
     pub timeline: TimelineConfig,

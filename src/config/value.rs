@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use ipnet::IpNet;
+use url::{Host, Url};
 
 /// A URL that is formatted as `***` if it may contain a password.
 #[derive(Clone, PartialEq, Eq)]
@@ -184,6 +185,26 @@ pub(super) fn collector(text: &str) -> Result<String, String> {
         .to_owned())
 }
 
+/// Parses the URL of a key set. Plain http is accepted for loopback addresses only, as others could replace the keys.
+pub(super) fn jwks_url(text: &str) -> Result<String, String> {
+    let is_loopback = |url: &Url| match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    let is_plain =
+        |url: &Url| url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+    let is_safe = |url: &Url| url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
+    let url = Url::parse(text).ok().filter(|url| is_plain(url) && is_safe(url));
+    if text.is_empty() || url.is_some() {
+        return Ok(text.to_owned());
+    }
+    Err("a key set has an https URL without credentials, such as https://app.example.org/jwks.json; plain http is \
+        accepted for loopback addresses only"
+        .to_owned())
+}
+
 /// Parses a key prefix, which must not contain braces, because braces delimit the hash tags in keys.
 pub(super) fn key_prefix(text: &str) -> Result<String, String> {
     if text.len() > 64 {
@@ -275,6 +296,29 @@ mod tests {
             "http://a.example?key=x",
         ] {
             assert!(collector(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_set_comes_over_https_or_from_the_same_machine() {
+        for text in [
+            "https://app.example.org/jwks.json?v=1",
+            "http://127.0.0.1:8000/jwks",
+            "http://[::1]/",
+            "http://localhost/jwks",
+            "",
+        ] {
+            assert_eq!(jwks_url(text).as_deref(), Ok(text));
+        }
+        for text in [
+            "http://app.example.org/jwks.json",
+            "http://localhost.example.org/",
+            "https://ada:secret@app.example.org/",
+            "https://app.example.org/#keys",
+            "file:///etc/jwks.json",
+            "app.example.org",
+        ] {
+            assert!(jwks_url(text).is_err(), "{text:?}");
         }
     }
 
