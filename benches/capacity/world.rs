@@ -154,6 +154,7 @@ impl<'a> World<'a> {
             region: None,
             created_at: self.app.now(),
             password: Some(password),
+            subject: None,
             sign_in: Some(Label::parse("Firefox on Linux").unwrap()),
         }
     }

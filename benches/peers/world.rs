@@ -98,6 +98,7 @@ async fn users(app: &App, count: usize) -> Vec<UserId> {
             region: None,
             created_at: Timestamp::from_millis(0),
             password: None,
+            subject: None,
             sign_in: None,
         }
     };

@@ -100,6 +100,7 @@ impl App {
             sampler.timelines().await?,
             sampler.users().await?,
             sampler.names().await?,
+            sampler.subjects().await?,
             sampler.posts().await?,
             sampler.visits().await?,
             sampler.regions().await?,
@@ -182,11 +183,27 @@ impl<'a> Sampler<'a> {
         let users: Vec<_> = self.send(users).await?.into_iter().flatten().collect();
         let names = users.iter().filter_map(|user| Username::parse(&user.username).ok());
         let occupied = names.take(MAX_SHARDS).map(|username| self.keys().names_shard(&username));
-        let others = shards(self.keys().name_shards(), MAX_SHARDS as u64);
-        let shards: BTreeSet<u32> = occupied.chain(others).collect();
+        let shards = self.with_others(occupied);
         let sample = self.sample(shards.into_iter().map(|shard| memory::names(self.keys(), shard))).await?;
         let count = extrapolate(users.len() as u64, self.users.len() as u64, self.last);
         Ok(Footprint::new("username", count, &sample))
+    }
+
+    /// Samples the shards of the subject index as those of the username index.
+    async fn subjects(&self) -> Result<Footprint, Error> {
+        let subjects = self.users.iter().map(|user| user::subject(self.keys(), *user));
+        let subjects: Vec<_> = self.send(subjects).await?.into_iter().flatten().collect();
+        let occupied = subjects.iter().take(MAX_SHARDS).map(|subject| self.keys().subjects_shard(*subject));
+        let shards = self.with_others(occupied);
+        let sample =
+            self.sample(shards.into_iter().map(|shard| memory::subjects(self.keys(), shard))).await?;
+        let count = extrapolate(subjects.len() as u64, self.users.len() as u64, self.last);
+        Ok(Footprint::new("subject", count, &sample))
+    }
+
+    /// Returns these shards of an index and others, evenly spaced.
+    fn with_others(&self, occupied: impl Iterator<Item = u32>) -> BTreeSet<u32> {
+        occupied.chain(shards(self.keys().name_shards(), MAX_SHARDS as u64)).collect()
     }
 
     /// Measures posts that are not deleted.

@@ -128,6 +128,9 @@ impl App {
                     accepted => accepted.map(drop),
                 },
                 Operation::Name { username, user } => self.redo_name(username, *user, is_abandoned).await,
+                Operation::Subject { subject, user } => {
+                    self.redo_subject(*subject, *user, is_abandoned).await
+                }
                 Operation::Delete { author, post } => {
                     self.finish_deletion(*author, *post, is_abandoned).await
                 }
@@ -152,6 +155,7 @@ impl App {
             Operation::Block { .. }
             | Operation::Public { .. }
             | Operation::Name { .. }
+            | Operation::Subject { .. }
             | Operation::Delete { .. } => true,
         });
         self.forget(&done).await?;

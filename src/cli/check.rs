@@ -49,6 +49,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
         stray_requests,
         wrong_names,
         wrong_activities,
+        wrong_subjects,
         given_up,
         unmovable,
         miscounted,
@@ -77,6 +78,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
          requests to public accounts:   {stray_requests}\n\
          usernames without a user:      {wrong_names}\n\
          accounts partly inactive:      {wrong_activities}\n\
+         subjects without a user:       {wrong_subjects}\n\
          deliveries given up:           {given_up}\n\
          posts not archived:            {unmovable}\n\
          archived posts miscounted:     {miscounted}\n\
@@ -94,6 +96,7 @@ async fn check(app: &App, repair: bool) -> Result<Findings, Error> {
     let bar = progress::bar("names", shards.into());
     for shard in 0..shards {
         findings += app.check_names(shard, repair).await?;
+        findings += app.check_subjects(shard, repair).await?;
         bar.inc(1);
     }
     bar.finish_and_clear();

@@ -189,6 +189,7 @@ fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<NewAcc
             region,
             created_at: Timestamp::from_millis(BEGINNING + age),
             password: Some(password.clone()),
+            subject: None,
             sign_in: None,
         }
     };

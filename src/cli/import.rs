@@ -144,6 +144,7 @@ impl Graph {
                 region: None,
                 created_at: time(0),
                 password: password.cloned(),
+                subject: None,
                 sign_in: None,
             })
         };

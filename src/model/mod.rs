@@ -16,5 +16,6 @@ pub mod relation;
 pub mod rng;
 pub mod secret;
 pub mod session;
+pub mod subject;
 pub mod text;
 pub mod user;

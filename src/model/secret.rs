@@ -146,6 +146,12 @@ impl fmt::Debug for Token {
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {
+    /// Returns the hash of a token that another application issued.
+    #[must_use]
+    pub fn of(token: &str) -> Self {
+        Self(Sha256::digest(token).into())
+    }
+
     /// Returns the hash's 32 bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {

@@ -20,10 +20,12 @@ use crate::model::text::{Rule, Violation, texts};
 pub struct Username(Box<str>);
 
 impl Username {
+    /// Maximum length, in characters.
+    pub const LONGEST: usize = 30;
+
     /// Parses a username and converts it to lower case.
     pub fn parse(text: &str) -> Result<Self, Violation> {
         const SHORTEST: usize = 2;
-        const LONGEST: usize = 30;
         const LENGTH: &str = "A username has 2 to 30 characters.";
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         match text.len() {
@@ -32,9 +34,24 @@ impl Username {
                 let rule = "A username consists of the letters a to z, digits and underscores.";
                 Err(Violation::invalid(rule))
             }
-            SHORTEST..=LONGEST => Ok(Self(text.to_ascii_lowercase().into())),
-            _ => Err(Violation::too_long(LONGEST, LENGTH)),
+            SHORTEST..=Self::LONGEST => Ok(Self(text.to_ascii_lowercase().into())),
+            _ => Err(Violation::too_long(Self::LONGEST, LENGTH)),
         }
+    }
+
+    /// Returns a username that resembles a name from another application, such as `ada_lovelace` for
+    /// `Ada.Lovelace@example.org`; `None` if too few characters of the name are allowed.
+    #[must_use]
+    pub fn resembling(name: &str) -> Option<Self> {
+        let local = name.split('@').next().unwrap_or_default();
+        let allowed = |character: char| match character {
+            'a'..='z' | '0'..='9' | '_' => Some(character),
+            'A'..='Z' => Some(character.to_ascii_lowercase()),
+            '.' | '-' | '+' | ' ' => Some('_'),
+            _ => None,
+        };
+        let resembling: String = local.chars().filter_map(allowed).take(Self::LONGEST).collect();
+        Self::parse(&resembling).ok().filter(|name| name.0.contains(|character| character != '_'))
     }
 
     /// Returns the name, in lower case.
@@ -212,6 +229,23 @@ pub struct ProfileChange {
 mod tests {
     use super::*;
     use crate::model::text::ViolationKind;
+
+    #[test]
+    fn a_username_resembles_a_name_from_another_application() {
+        let resembling = |name| Username::resembling(name).map(|name| name.as_str().to_owned());
+        for (name, expected) in [
+            ("ada", "ada"),
+            ("Ada.Lovelace@example.org", "ada_lovelace"),
+            ("ada-lovelace 1", "ada_lovelace_1"),
+            ("Zoë", "zo"),
+            ("a234567890123456789012345678901", "a23456789012345678901234567890"),
+        ] {
+            assert_eq!(resembling(name).as_deref(), Some(expected));
+        }
+        for name in ["", "a", "@example.org", "李", "..", "a@b.example"] {
+            assert_eq!(resembling(name), None, "{name:?}");
+        }
+    }
 
     #[test]
     fn a_username_is_one_identity_in_any_case() {

@@ -6,13 +6,14 @@
 //! drop each other's intents.
 //!
 //! Intents are spread over partitions, each a sorted set scored by the operation's start time. A member is
-//! `edge:follower:followee:token`, `block:user:other:token`, `public:user:token`, `name:username:id:token` or
-//! `delete:author:post:token`.
+//! `edge:follower:followee:token`, `block:user:other:token`, `public:user:token`, `name:username:id:token`,
+//! `subject:subject:id:token` or `delete:author:post:token`.
 
 use std::fmt;
 
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
+use crate::model::subject::Subject;
 use crate::model::user::Username;
 use crate::store::command::{Command, command};
 use crate::store::key::{INTENT_PARTITIONS, Keys};
@@ -55,6 +56,13 @@ pub enum Operation {
         /// Id of the user to create.
         user: UserId,
     },
+    /// Creating a user for a subject of an existing application.
+    Subject {
+        /// Subject reserved for the user's id.
+        subject: Subject,
+        /// Id of the user to create.
+        user: UserId,
+    },
     /// Deleting a post.
     Delete {
         /// The post's author.
@@ -71,6 +79,7 @@ impl fmt::Display for Intent {
             Operation::Block { user, other } => write!(formatter, "block:{user}:{other}")?,
             Operation::Public { user } => write!(formatter, "public:{user}")?,
             Operation::Name { username, user } => write!(formatter, "name:{username}:{user}")?,
+            Operation::Subject { subject, user } => write!(formatter, "subject:{subject}:{user}")?,
             Operation::Delete { author, post } => write!(formatter, "delete:{author}:{post}")?,
         }
         write!(formatter, ":{:x}", self.token)
@@ -92,6 +101,9 @@ impl Intent {
             ("name", username) => {
                 Operation::Name { username: Username::parse(username).ok()?, user: next()?.parse().ok()? }
             }
+            ("subject", subject) => {
+                Operation::Subject { subject: Subject::parse(subject)?, user: next()?.parse().ok()? }
+            }
             ("delete", author) => {
                 Operation::Delete { author: author.parse().ok()?, post: next()?.parse().ok()? }
             }
@@ -107,6 +119,7 @@ impl Intent {
         | Operation::Block { user, .. }
         | Operation::Public { user }
         | Operation::Name { user, .. }
+        | Operation::Subject { user, .. }
         | Operation::Delete { author: user, .. }) = self.operation;
         u32::try_from(user.get() % u64::from(INTENT_PARTITIONS)).unwrap_or(0)
     }
@@ -165,6 +178,8 @@ mod tests {
         let id = |number| UserId::new(number).unwrap();
         let edge = Operation::Edge { follower: id(7), followee: id(9) };
         let name = Operation::Name { username: Username::parse("a_b").unwrap(), user: id(7) };
+        let subject = Subject::parse("000000000000000000000000000000ab").unwrap();
+        let subject = Operation::Subject { subject, user: id(7) };
         let delete = Operation::Delete { author: id(7), post: PostId::new(9).unwrap() };
         let block = Operation::Block { user: id(7), other: id(9) };
         let public = Operation::Public { user: id(7) };
@@ -173,13 +188,23 @@ mod tests {
             (block, "block:7:9:ff"),
             (public, "public:7:ff"),
             (name, "name:a_b:7:ff"),
+            (subject, "subject:000000000000000000000000000000ab:7:ff"),
             (delete, "delete:7:9:ff"),
         ] {
             let intent = Intent { operation, token: 0xff };
             assert_eq!(intent.to_string(), text);
             assert_eq!(Intent::parse(text), Some(intent));
         }
-        for text in ["", "edge:7:9", "edge:0:9:ff", "name:a:7:ff", "post:7:9:ff", "block:7:ff", "public:7"] {
+        for text in [
+            "",
+            "edge:7:9",
+            "edge:0:9:ff",
+            "name:a:7:ff",
+            "post:7:9:ff",
+            "block:7:ff",
+            "public:7",
+            "subject:ab:7:ff",
+        ] {
             assert_eq!(Intent::parse(text), None, "{text:?}");
         }
     }

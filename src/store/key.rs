@@ -16,9 +16,10 @@
 //! | `ff:{g}:inactive` | sorted set | users whose accounts are inactive, by time of deactivation |
 //! | `ff:{g}:account:jobs` | sorted set | accounts whose other data must follow the record, by the time at which this is due: `7:token`; see [`crate::store::account`] |
 //! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being created, `!7` if the account of user 7 is inactive |
+//! | `ff:{s12}:subjects` | hash, sharded | subject of an existing application, a digest → user id; `?7` while user 7 is being created |
 //! | `ff:{i3}:intents` | sorted set | unfinished operations, by start time; see [`crate::store::intent`] |
 //! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at`; `avatar_url` and `private`, unless they were never set. `private` is 1 if the account is private. If the account is inactive, `inactive_username` instead of `username`, with `suspended`, the time of the suspension, or `deletion`, the time from which the account may be deleted; and `erasing` once that has begun. See [`crate::store::account`] |
-//! | `ff:{u7}:secret` | hash | `password`: the password hash, a PHC string |
+//! | `ff:{u7}:secret` | hash | `password`: the password hash, a PHC string; or `subject`: the subject that signs in as user 7, see [`crate::store::subject`] |
 //! | `ff:{u7}:sessions` | hash | session token's SHA-256 → session; see [`crate::store::session`]; and `exclusions`, the version of the user's exclusions; see [`crate::store::exclusion`] |
 //! | `ff:{u7}:muting` | hash | user whom user 7 has muted → mute; see [`crate::store::exclusion`] |
 //! | `ff:{u7}:blocking` | sorted set | users that user 7 blocks, by time: the source of truth for a block |
@@ -88,6 +89,7 @@ use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::relation::Side;
 use crate::model::session::SessionId;
+use crate::model::subject::Subject;
 use crate::model::user::Username;
 
 /// Number of intent partitions. Part of the stored format.
@@ -145,6 +147,8 @@ pub enum Tag {
     User(UserId),
     /// `{n12}`: one shard of the username index.
     Names(u32),
+    /// `{s12}`: one shard of the subject index.
+    Subjects(u32),
     /// `{i3}`: one intent partition.
     Intents(u32),
     /// `{p9}`: one post.
@@ -169,6 +173,7 @@ impl fmt::Display for Tag {
             Self::Global => formatter.write_str("{g}"),
             Self::User(user) => write!(formatter, "{{u{user}}}"),
             Self::Names(shard) => write!(formatter, "{{n{shard}}}"),
+            Self::Subjects(shard) => write!(formatter, "{{s{shard}}}"),
             Self::Intents(partition) => write!(formatter, "{{i{partition}}}"),
             Self::Post(post) => write!(formatter, "{{p{post}}}"),
             Self::Fanout(partition) => write!(formatter, "{{f{partition}}}"),
@@ -358,6 +363,25 @@ impl Keys {
         self.key(Tag::Global, "account:jobs")
     }
 
+    /// Returns the key of a subject index shard. There are as many as username index shards.
+    #[must_use]
+    pub fn subjects(&self, shard: u32) -> Key<Hash> {
+        self.key(Tag::Subjects(shard), "subjects")
+    }
+
+    /// Returns the key of the subject index shard that holds a subject. The CRC32 of the subject's string form
+    /// determines the shard, as part of the stored format.
+    #[must_use]
+    pub fn subjects_with(&self, subject: Subject) -> Key<Hash> {
+        self.subjects(self.subjects_shard(subject))
+    }
+
+    /// Returns the number of the subject index shard that holds a subject.
+    #[must_use]
+    pub fn subjects_shard(&self, subject: Subject) -> u32 {
+        crc32fast::hash(subject.to_string().as_bytes()) % self.name_shards
+    }
+
     /// Returns the key of an intent partition.
     #[must_use]
     pub fn intents(&self, partition: u32) -> Key<SortedSet> {
@@ -417,7 +441,7 @@ impl Keys {
         rest.strip_prefix("name:{n")?.strip_suffix('}')?.parse().ok()
     }
 
-    /// Returns the key of a user's password hash.
+    /// Returns the key of a user's password hash or subject.
     #[must_use]
     pub fn secret(&self, user: UserId) -> Key<Hash> {
         self.key(Tag::User(user), "secret")
@@ -793,6 +817,12 @@ mod tests {
         assert_eq!(keys.layout().name(), "ff:{g}:layout");
         assert_eq!(keys.next_user().name(), "ff:{g}:next:user");
         assert_eq!(keys.names(12).name(), "ff:name:{n12}");
+        assert_eq!(keys.subjects(12).name(), "ff:{s12}:subjects");
+        let subject = Subject::of("https://a.example", "7");
+        assert_eq!(
+            (keys.subjects_with(subject).name(), keys.subjects_shard(subject)),
+            ("ff:{s613}:subjects", 613)
+        );
         assert_eq!(keys.intents(3).name(), "ff:{i3}:intents");
         assert_eq!(keys.user(user).name(), "ff:{u7}:user");
         assert_eq!(keys.user_of(b"ff:{u7}:user"), Some(user));

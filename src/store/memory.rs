@@ -70,6 +70,11 @@ pub fn names(keys: &Keys, shard: u32) -> Command<Option<KeyUsage>> {
     usage(&keys.names(shard), "HLEN", 0)
 }
 
+/// Measures a shard of the subject index.
+pub fn subjects(keys: &Keys, shard: u32) -> Command<Option<KeyUsage>> {
+    usage(&keys.subjects(shard), "HLEN", 0)
+}
+
 /// Measures a post's record.
 pub fn post(keys: &Keys, post: PostId) -> Command<Option<KeyUsage>> {
     usage(&keys.post(post), "EXISTS", 0)

@@ -48,6 +48,7 @@ mod sentinel;
 pub mod session;
 mod shard;
 pub mod signal;
+pub mod subject;
 pub mod throttle;
 pub mod timeline;
 mod topology;

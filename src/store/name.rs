@@ -39,7 +39,7 @@ impl Holder {
         }
     }
 
-    fn text(self) -> String {
+    pub(super) fn text(self) -> String {
         match self {
             Self::Reserved(user) => format!("?{user}"),
             Self::Settled(user) => user.to_string(),

@@ -114,6 +114,7 @@ scripts! {
     PULL = "pull";
     REMOVE_ARCHIVED_POSTS = "part/ids" "part/times" "remove_archived_posts";
     AUTHENTICATE = "part/bucket" "authenticate";
+    AUTHENTICATE_ACCOUNT = "part/bucket" "authenticate_account";
     NEWEST_OF_SET = "newest_of_set";
     PROBE_SET = "part/tree" "part/compact" "probe_set";
     READ_BLOCK = "part/channel" "part/signal" "part/exclusions" "part/follow" "read_block";

@@ -1,10 +1,11 @@
-//! Storage of users. Each user is a small hash, with the password hash in a separate key.
+//! Storage of users. Each user is a small hash, with the password hash or the subject in a separate key.
 //!
 //! Not here: the username index (`store::name`), sessions (`store::session`).
 
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::secret::{PasswordHash, TokenHash};
+use crate::model::subject::Subject;
 use crate::model::user::{Bio, DisplayName, ProfileChange, User, UserFields, Username};
 use crate::store::command::{Builder, Command, call, command, each};
 use crate::store::error::Error;
@@ -13,7 +14,7 @@ use crate::store::reply::Reply;
 use crate::store::script;
 use crate::store::session::StoredSession;
 
-const USERNAME: &str = "username";
+pub(super) const USERNAME: &str = "username";
 const DISPLAY_NAME: &str = "display_name";
 const BIO: &str = "bio";
 const AVATAR_URL: &str = "avatar_url";
@@ -121,8 +122,10 @@ pub struct NewUser {
     pub bio: Bio,
     /// Time of the user's creation.
     pub created_at: Timestamp,
-    /// The password hash. Without it, the user cannot sign in.
+    /// The password hash. Without it, the user cannot sign in with a password.
     pub password: Option<PasswordHash>,
+    /// The subject of an existing application that signs in as the user, if any.
+    pub subject: Option<Subject>,
     /// The initial session, if any.
     pub session: Option<StoredSession>,
 }
@@ -144,7 +147,8 @@ pub fn create(keys: &Keys, user: &NewUser) -> Command<bool> {
         .key(&keys.sessions(user.id))
         .arg(record.len() * 2)
         .args(record.into_iter().flat_map(|(name, value)| [name, value]))
-        .arg(user.password.as_ref().map_or("", PasswordHash::expose));
+        .arg(user.password.as_ref().map_or("", PasswordHash::expose))
+        .arg(user.subject.map_or(String::new(), |subject| subject.to_string()));
     if let Some(session) = &user.session {
         create = create.arg(session.field()).arg(session.value());
     }
@@ -184,6 +188,17 @@ pub fn requests_to_public(keys: &Keys, user: UserId, most: usize) -> Command<Opt
 pub fn password(keys: &Keys, user: UserId) -> Command<Option<PasswordHash>> {
     let read = command("HGET").key(&keys.secret(user)).arg("password");
     read.reply::<Option<String>>().map(|hash| Ok(hash.map(PasswordHash::from_phc)))
+}
+
+/// Reads the subject that signs in as a user; `None` if there is none, or the user does not exist.
+pub fn subject(keys: &Keys, user: UserId) -> Command<Option<Subject>> {
+    let read = command("HGET").key(&keys.secret(user)).arg("subject").reply::<Option<String>>();
+    read.map(|text| text.map(|text| parse_subject(&text)).transpose())
+}
+
+/// Parses a subject as a user's secret has it.
+pub(super) fn parse_subject(text: &str) -> Result<Subject, Error> {
+    Subject::parse(text).ok_or_else(|| Error::corrupt(format!("{text:?} is not a subject")))
 }
 
 /// The outcome of a password change.

@@ -1,6 +1,6 @@
 //! Checks stored data for consistency, and repairs it.
 //!
-//! Compares both directions of every edge and every block, the name index with the users, the creation times and
+//! Compares both directions of every edge and every block, the name and subject indexes with the users, the creation times and
 //! visibilities of hot posts with their records, and each user's archived post count with the archive. A server may be
 //! writing concurrently, so the check reads suspect data again before it counts a fault. An operation with an intent is
 //! in progress, and is not a fault.
@@ -8,6 +8,7 @@
 mod activity;
 mod boundary;
 mod cold;
+mod subject;
 
 use std::collections::HashSet;
 use std::ops::AddAssign;
@@ -56,6 +57,9 @@ pub struct Findings {
     pub wrong_names: u64,
     /// Accounts with names or follows that do not agree with the account being active or not.
     pub wrong_activities: u64,
+    /// Subjects of another application that resolve to no user or to a user of another subject, and users whose
+    /// subject does not resolve to them.
+    pub wrong_subjects: u64,
     /// Abandoned jobs that were to push a post to timelines or to remove a post from them.
     pub given_up: u64,
     /// Posts that the archive rejected.
@@ -81,6 +85,7 @@ impl Findings {
             + self.stray_requests
             + self.wrong_names
             + self.wrong_activities
+            + self.wrong_subjects
             + self.given_up
             + self.unmovable
             + self.miscounted
@@ -101,6 +106,7 @@ impl AddAssign for Findings {
             stray_requests,
             wrong_names,
             wrong_activities,
+            wrong_subjects,
             given_up,
             unmovable,
             miscounted,
@@ -117,6 +123,7 @@ impl AddAssign for Findings {
         self.stray_requests += stray_requests;
         self.wrong_names += wrong_names;
         self.wrong_activities += wrong_activities;
+        self.wrong_subjects += wrong_subjects;
         self.given_up += given_up;
         self.unmovable += unmovable;
         self.miscounted += miscounted;
@@ -168,7 +175,7 @@ impl App {
         self.keys().name_shards()
     }
 
-    /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names, their lists of follows and
+    /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names and subjects, their lists of follows and
     /// requests, their blocks, their archived post counts, and the creation times and visibilities of their hot posts.
     /// With `repair`, repairs faults.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
@@ -184,6 +191,7 @@ impl App {
                 self.name_again(id, &username).await?;
             }
         }
+        findings.wrong_subjects += self.check_own_subjects(&existing, repair).await?;
         for side in [Side::Following, Side::Followers, Side::Requesting, Side::Requests] {
             findings += self.check_lists(&ids, side, repair).await?;
         }

@@ -10,6 +10,7 @@
 //! An interrupted call leaves a reservation behind. If the user exists, the repairer settles the name.
 //! Otherwise, the repairer revokes the id, so that a late step 3 has no effect, and frees the name.
 
+pub(in crate::app) mod first_sign_in;
 pub mod read;
 
 use crate::app::App;
@@ -24,13 +25,14 @@ use crate::model::id::UserId;
 use crate::model::region::{Region, Residence, Table};
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::session::Label;
+use crate::model::subject::Subject;
 use crate::model::user::{AvatarUrl, Bio, DisplayName, ProfileChange, Username};
 use crate::store::Feature;
 use crate::store::batch::{Batch, Ticket};
 use crate::store::intent::Operation;
 use crate::store::name::{self, Holder};
-use crate::store::region;
 use crate::store::user::{self, NewUser};
+use crate::store::{region, subject};
 
 /// A user to be created.
 #[derive(Clone, Debug)]
@@ -45,8 +47,11 @@ pub struct NewAccount {
     pub region: Option<Region>,
     /// Time of registration.
     pub created_at: Timestamp,
-    /// Password hash; `None` to make sign-in impossible.
+    /// Password hash; `None` to make sign-in with a password impossible.
     pub password: Option<PasswordHash>,
+    /// Subject of an existing application that signs in as the user, already reserved for the user's id; `None` if
+    /// there is none.
+    pub subject: Option<Subject>,
     /// Label of the session to open on creation; `None` to open no session.
     pub sign_in: Option<Label>,
 }
@@ -162,6 +167,7 @@ impl App {
             region: None,
             created_at: self.now(),
             password: Some(hash),
+            subject: None,
             sign_in: Some(label),
         };
         match self.make_users(vec![account]).await?.pop() {
@@ -322,13 +328,15 @@ impl App {
             bio: account.bio.clone(),
             created_at: account.created_at,
             password: account.password.clone(),
+            subject: account.subject,
             session: stored,
         };
         (user, opened)
     }
 
-    /// Settles the names of created users, and frees the names of users whose id was revoked. The process
-    /// that revoked the id should have freed the name, but may have been interrupted.
+    /// Settles the names and subjects of created users, and frees those of users whose id was revoked. The
+    /// process that revoked the id should have freed them, but may have been interrupted. Also frees the subjects
+    /// of users whose name is taken.
     async fn settle_names(
         &self,
         candidates: &[Candidate<'_>],
@@ -338,6 +346,12 @@ impl App {
         let mut tickets = Vec::new();
         for (Candidate { account, id }, outcome) in candidates.iter().zip(outcomes) {
             let username = &account.username;
+            if let Some(subject) = account.subject {
+                tickets.push(batch.push(match outcome {
+                    Some(Created::User(..)) => subject::settle(self.keys(), subject, *id),
+                    Some(Created::Taken) | None => subject::free(self.keys(), subject, Holder::Reserved(*id)),
+                }));
+            }
             tickets.push(batch.push(match outcome {
                 Some(Created::User(..)) => name::settle(self.keys(), username, *id),
                 Some(Created::Taken) => continue,

@@ -1,8 +1,8 @@
--- Changes the value of a username, if it is the expected value (compare-and-set).
--- KEYS[1]  the shard of the username index
--- ARGV[1]  the username    ARGV[2]  the expected value, '' for none
--- ARGV[3]  the new value, '' to free the name
--- Returns  1 if the name now has the new value, else 0
+-- Changes the value of a username or a subject, if it is the expected value (compare-and-set).
+-- KEYS[1]  the shard of the username index or of the subject index
+-- ARGV[1]  the username or the subject    ARGV[2]  the expected value, '' for none
+-- ARGV[3]  the new value, '' to free it
+-- Returns  1 if it now has the new value, else 0
 local held = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 if held == ARGV[3] then return 1 end
 if held ~= ARGV[2] then return 0 end

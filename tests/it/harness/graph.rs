@@ -83,6 +83,7 @@ impl Graph {
                 region: None,
                 created_at: Self::time(0),
                 password: password.clone(),
+                subject: None,
                 sign_in: None,
             }
         };

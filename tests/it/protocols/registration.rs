@@ -48,6 +48,7 @@ async fn begin(world: &World, Claim { name, registers }: Claim, confirmed: &Conf
                 region: None,
                 created_at: Timestamp::from_millis(0),
                 password: None,
+                subject: None,
                 sign_in: None,
             };
             app.import_users(vec![newcomer]).await.map(|imported| imported.ids[0])

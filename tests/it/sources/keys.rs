@@ -7,8 +7,9 @@ use crate::harness::world::{World, deliver_all};
 const SOURCE: &str = include_str!("../../../src/store/key.rs");
 
 /// The keys that `fanfold check` compares with others, each with what it finds.
-const CHECKED: [(&str, &str); 21] = [
+const CHECKED: [(&str, &str); 22] = [
     ("names", "wrong names"),
+    ("subjects", "wrong subjects"),
     ("user", "wrong names"),
     ("intents", "unfinished operations"),
     ("following", "torn and dangling edges"),
@@ -83,8 +84,8 @@ fn methods() -> Vec<&'static str> {
     let lines =
         SOURCE.lines().map(str::trim).filter(|line| line.contains("-> Key<") && !line.contains("Channel"));
     let name = |line: &'static str| Some(line.strip_prefix("pub fn ")?.split(['(', '<']).next().unwrap());
-    // `names_with` is the shard of a name, and `list` one of the other keys.
-    lines.filter_map(name).filter(|name| !["names_with", "list"].contains(name)).collect()
+    // `names_with` and `subjects_with` are shards of names and subjects, and `list` one of the other keys.
+    lines.filter_map(name).filter(|name| !["names_with", "subjects_with", "list"].contains(name)).collect()
 }
 
 #[test]
