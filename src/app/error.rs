@@ -32,6 +32,8 @@ pub enum Rejection {
     Unauthenticated,
     /// The presented token does not belong to an active session.
     BadToken,
+    /// The presented JSON Web Token violates a rule.
+    BadJwt(JwtFault),
     /// Too many passwords are waiting to be hashed.
     Busy {
         /// Delay after which the client may retry.
@@ -43,6 +45,47 @@ pub enum Rejection {
     OverBudget(Exceeded),
     /// Rule violations that the user can correct.
     Rules(Vec<RuleViolation>),
+}
+
+/// The rules that a JSON Web Token can violate, as clients read them. No message contains a part of the token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JwtFault {
+    /// The token is longer than the maximum.
+    #[error("The token has more than {limit} bytes.")]
+    TooLong {
+        /// Maximum length, in bytes.
+        limit: usize,
+    },
+    /// The token has another form, or needs extensions that are not supported.
+    #[error("The token is not a signed JSON Web Token.")]
+    Malformed,
+    /// The signature algorithm is not accepted, or not the one of the token's key.
+    #[error("The token's signature algorithm is not accepted.")]
+    Algorithm,
+    /// The key is not one of the issuer's keys.
+    #[error("The token is signed with an unknown key.")]
+    UnknownKey,
+    /// The signature is wrong.
+    #[error("The token's signature is wrong.")]
+    Signature,
+    /// The token is from another issuer.
+    #[error("The token is from another issuer.")]
+    Issuer,
+    /// The token is for another audience.
+    #[error("The token is for another audience.")]
+    Audience,
+    /// A required claim is missing or malformed.
+    #[error("The token's claim `{0}` is missing or malformed.")]
+    Claim(&'static str),
+    /// The token has expired.
+    #[error("The token has expired.")]
+    Expired,
+    /// The token is not valid yet.
+    #[error("The token is not valid yet.")]
+    NotYetValid,
+    /// The account of the token's subject does not exist any more.
+    #[error("The account of this token does not exist any more.")]
+    NoAccount,
 }
 
 /// A rule violation.
@@ -85,6 +128,8 @@ pub enum Reason {
     WrongCredentials,
     /// The account is suspended.
     Suspended,
+    /// An existing application manages the user's sign-in.
+    ExternalSignIn,
     /// The user cannot perform this action on themselves.
     Oneself,
     /// The user blocks the other user.

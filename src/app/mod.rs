@@ -18,6 +18,7 @@ mod exclusion;
 mod feature;
 pub mod import;
 mod intent;
+pub mod jwt;
 pub mod live;
 pub mod memory;
 pub mod moderation;
@@ -48,6 +49,7 @@ use tokio::sync::OnceCell;
 use crate::app::delivery::mark::DeliveredMark;
 use crate::app::exclusion::ExclusionCache;
 use crate::app::feature::Entered;
+use crate::app::jwt::{Jwt, SubjectCache};
 use crate::app::live::Listeners;
 use crate::app::once::Once;
 use crate::app::own_writes::Consistency;
@@ -94,6 +96,8 @@ struct Parts {
     /// The archive's identity, set once this process has verified that the archive belongs to this store.
     bound: Arc<OnceCell<String>>,
     passwords: Passwords,
+    /// Verifier of the tokens of an existing application.
+    jwt: Jwt,
     process: ProcessState,
     /// Token of the intents that this process's repairer records.
     repairer_token: u64,
@@ -119,6 +123,8 @@ struct ProcessState {
     delivered_mark: DeliveredMark,
     /// Cached exclusions of recent viewers.
     exclusions: ExclusionCache,
+    /// Users of the subjects of recent viewers.
+    subjects: SubjectCache,
     /// Features that the store is known to have.
     entered: Entered,
     /// Greatest post id that this process has issued or read as a watermark. Clients may hold cursors up to this id, so
@@ -140,6 +146,7 @@ impl ProcessState {
             allowances: PerUser::default(),
             delivered_mark: DeliveredMark::default(),
             exclusions: ExclusionCache::new(&rules.relation),
+            subjects: SubjectCache::default(),
             entered: Entered::default(),
             last_issued: AtomicU64::default(),
             recovery: Recovery::default(),
@@ -153,6 +160,7 @@ impl App {
     pub fn new(store: Store, archive: Archive, clock: SharedClock, rng: Rng, rules: RulesConfig) -> Self {
         let rng = Arc::new(rng);
         let passwords = Passwords::new(&rules.account, Arc::clone(&rng));
+        let jwt = Jwt::new(&rules.jwt);
         let repairer_token = rng.nonce();
         let process = ProcessState::new(&rules);
         Self(
@@ -165,6 +173,7 @@ impl App {
                 is_stuck: Arc::default(),
                 bound: Arc::default(),
                 passwords,
+                jwt,
                 process,
                 repairer_token,
             }),
@@ -182,7 +191,7 @@ impl App {
     /// Returns a copy of the application with empty in-memory state, over the given connections to the same store and
     /// archive.
     fn over(&self, store: Store, archive: Archive) -> Self {
-        let Parts { clock, rng, rules, is_stuck, bound, passwords, .. } = &*self.0;
+        let Parts { clock, rng, rules, is_stuck, bound, passwords, jwt, .. } = &*self.0;
         Self(
             Arc::new(Parts {
                 store,
@@ -193,6 +202,7 @@ impl App {
                 is_stuck: Arc::clone(is_stuck),
                 bound: Arc::clone(bound),
                 passwords: passwords.clone(),
+                jwt: jwt.clone(),
                 process: ProcessState::new(rules),
                 repairer_token: rng.nonce(),
             }),

@@ -44,7 +44,16 @@ impl App {
     /// Notes that the viewer is about to write, so that their next queries show it. Makes one round trip if replicas
     /// are read, which must end before the viewer learns of the write.
     pub async fn note_write(&self, viewer: &Viewer) {
-        let Some(user) = viewer.user().filter(|_| self.store().reads_replicas()) else { return };
+        if let Some(user) = viewer.user() {
+            self.note_write_of(user).await;
+        }
+    }
+
+    /// Notes a write of this user, or one that made the user. Makes one round trip if replicas are read.
+    pub(super) async fn note_write_of(&self, user: UserId) {
+        if !self.store().reads_replicas() {
+            return;
+        }
         let note = written::note(self.keys(), user, WRITER_LIVES);
         if let Err(error) = note.send("note write", self.store()).await {
             let error = &error as &dyn std::error::Error;

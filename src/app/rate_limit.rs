@@ -16,8 +16,8 @@ use crate::model::address::Address;
 use crate::store::bucket;
 
 impl App {
-    /// Identifies the caller by session token and address, and charges their bucket. Makes as many round
-    /// trips as [`App::authenticate`] or, without a session token, one if there is a charge.
+    /// Identifies the caller by token and address, and charges their bucket. Makes as many round
+    /// trips as [`App::authenticate`] or, without a token, one if there is a charge.
     ///
     /// If the bucket has too few tokens, reports the wait time in [`Caller::rate_limit`] and does nothing
     /// else.

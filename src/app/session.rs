@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::app::error::{Error, Faults, Field, Reason, Rejection};
 use crate::app::read::{Pending, Read, Requests};
 use crate::app::throttle::{Attempt, admit, source, source_of};
-use crate::app::viewer::{KnownVersion, SignedIn, Viewer};
+use crate::app::viewer::{Credential, KnownVersion, SessionCredential, SignedIn, Viewer};
 use crate::model::address::Address;
 use crate::model::clock::Day;
 use crate::model::digest::Digest;
@@ -177,28 +177,31 @@ impl App {
         };
         let viewer = Viewer::SignedIn(SignedIn {
             user,
-            session: session.id,
+            credential: Credential::Session(SessionCredential { id: session.id, token: token.hash() }),
             day: Day::of(now),
             exclusions: KnownVersion::default(),
             has_written: true,
-            token: token.hash(),
         });
         let stored = StoredSession { token: token.hash(), session };
         (Opened { token, viewer }, stored)
     }
 
-    /// Ends the session that authenticated the request. Makes one round trip.
+    /// Ends the session that authenticated the request. Makes one round trip. Fails for a viewer without a session, whose
+    /// token stays valid until it expires.
     pub async fn logout(&self, viewer: &Viewer) -> Result<(), Error> {
-        let SignedIn { user, token, .. } = viewer.signed_in()?;
-        let end = session::end(self.keys(), *user, token.as_bytes());
-        self.write_sessions(*user, "logout", end).await?;
+        let signed_in = viewer.signed_in()?;
+        let token = signed_in.session_credential()?.token;
+        let end = session::end(self.keys(), signed_in.user, token.as_bytes());
+        self.write_sessions(signed_in.user, "logout", end).await?;
         self.store().persist().await;
         Ok(())
     }
 
-    /// Ends all of the viewer's sessions. Makes one round trip.
+    /// Ends all of the viewer's sessions. Makes one round trip. Fails for a viewer without a session.
     pub async fn logout_everywhere(&self, viewer: &Viewer) -> Result<(), Error> {
-        let user = viewer.signed_in()?.user;
+        let signed_in = viewer.signed_in()?;
+        signed_in.session_credential()?;
+        let user = signed_in.user;
         self.write_sessions(user, "logout everywhere", session::end_all(self.keys(), user)).await?;
         self.store().persist().await;
         Ok(())
@@ -216,7 +219,7 @@ impl App {
     }
 
     /// Changes the viewer's password. The requesting session continues under a new token, and all other
-    /// sessions of the user end. Makes two round trips.
+    /// sessions of the user end. Makes two round trips. Fails for a viewer without a session.
     pub async fn change_password(
         &self,
         viewer: &Viewer,
@@ -225,15 +228,16 @@ impl App {
         from: Option<Address>,
     ) -> Result<Opened, Error> {
         let signed_in = viewer.signed_in()?;
+        let session = signed_in.session_credential()?;
         let mut faults = Faults::default();
         let Some(new) = faults.check(Field::NewPassword, Password::choose(new)) else {
             return Err(faults.into_error());
         };
         let slot = self.0.passwords.enter(source_of(signed_in.user, from)).await?;
         let from = from.map(|from| from.digest());
-        let (hash, rejection) = self.password_to_change(signed_in, from).await?;
+        let (hash, rejection) = self.password_to_change(signed_in.user, session.id, from).await?;
         if let Some(rejection) = rejection {
-            self.refund_session(signed_in).await;
+            self.refund_session(signed_in.user, session.id).await;
             return Err(slot.reject(rejection).await);
         }
         let changed = async {
@@ -244,9 +248,9 @@ impl App {
             Ok((verified, slot.hash(new).await?))
         };
         match changed.await {
-            Ok((verified, new)) => self.write_password(signed_in, &verified, &new, from).await,
+            Ok((verified, new)) => self.write_password(signed_in, session, &verified, &new, from).await,
             Err(error @ Error::Rejected(Rejection::Busy { .. })) => {
-                self.refund_session(signed_in).await;
+                self.refund_session(signed_in.user, session.id).await;
                 Err(error)
             }
             Err(error) => Err(error),
@@ -291,13 +295,14 @@ impl App {
     /// entered recently. Fails if there were too many attempts.
     async fn password_to_change(
         &self,
-        signed_in: &SignedIn,
+        user: UserId,
+        session: SessionId,
         from: Option<Digest>,
     ) -> Result<(Option<PasswordHash>, Option<Error>), Error> {
         let mut batch = Batch::new("change password: read");
-        let taken = batch.push(self.take_for_session(signed_in));
-        let sign_ins = self.look_at_sign_ins(signed_in.user, from, &mut batch);
-        let hash = batch.push(user::password(self.keys(), signed_in.user));
+        let taken = batch.push(self.take_for_session(user, session));
+        let sign_ins = self.look_at_sign_ins(user, from, &mut batch);
+        let hash = batch.push(user::password(self.keys(), user));
         let mut replies = batch.send(self.store()).await?;
         admit(replies.take(taken)?)?;
         Ok((replies.take(hash)?, sign_ins.rejection(&mut replies)?))
@@ -306,6 +311,7 @@ impl App {
     async fn write_password(
         &self,
         signed_in: &SignedIn,
+        session: SessionCredential,
         verified: &PasswordHash,
         new: &PasswordHash,
         from: Option<Digest>,
@@ -313,9 +319,9 @@ impl App {
         let user = signed_in.user;
         let token = Token::issue(user, self.rng());
         let mut batch = Batch::new("change password: write");
-        let given_back = batch.push(self.return_for_session(signed_in));
+        let given_back = batch.push(self.return_for_session(user, session.id));
         let charged = self.charge_sign_in(user, from, &mut batch);
-        let change = user::change_password(self.keys(), user, verified, new, &signed_in.token, &token.hash());
+        let change = user::change_password(self.keys(), user, verified, new, &session.token, &token.hash());
         let change = batch.push(change);
         let sent = batch.send(self.store()).await;
         // Redis may have executed a batch that failed.
@@ -327,7 +333,8 @@ impl App {
         self.store().persist().await;
         match changed {
             PasswordChange::Made => {
-                let viewer = Viewer::SignedIn(SignedIn { token: token.hash(), ..signed_in.clone() });
+                let credential = Credential::Session(SessionCredential { token: token.hash(), ..session });
+                let viewer = Viewer::SignedIn(SignedIn { credential, ..signed_in.clone() });
                 Ok(Opened { token, viewer })
             }
             // Another request has changed the password in the meantime, so the given password is no longer

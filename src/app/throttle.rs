@@ -26,10 +26,10 @@ use std::time::Duration;
 use crate::app::App;
 use crate::app::error::{Error, Reason, RuleViolation};
 use crate::app::password::Source;
-use crate::app::viewer::SignedIn;
 use crate::model::address::Address;
 use crate::model::digest::Digest;
 use crate::model::id::UserId;
+use crate::model::session::SessionId;
 use crate::model::user::Username;
 use crate::store::batch::{Batch, Replies, Ticket};
 use crate::store::bucket::{self, Limit, Taken};
@@ -208,21 +208,21 @@ impl App {
     }
 
     /// Takes a token from the session's bucket for password attempts.
-    pub(super) fn take_for_session(&self, session: &SignedIn) -> Command<Taken> {
-        let bucket = self.keys().guesses(session.user, session.session);
+    pub(super) fn take_for_session(&self, user: UserId, session: SessionId) -> Command<Taken> {
+        let bucket = self.keys().guesses(user, session);
         bucket::take(&bucket, self.limit_by_account(), 1, self.now())
     }
 
     /// Returns the token to the session's bucket after a correct password.
-    pub(super) fn return_for_session(&self, session: &SignedIn) -> Command<bool> {
-        let bucket = self.keys().guesses(session.user, session.session);
+    pub(super) fn return_for_session(&self, user: UserId, session: SessionId) -> Command<bool> {
+        let bucket = self.keys().guesses(user, session);
         bucket::give_back(&bucket, self.limit_by_account(), 1, self.now())
     }
 
     /// Returns the token to the session's bucket if the password was not verified. Makes one round trip.
-    pub(super) async fn refund_session(&self, session: &SignedIn) {
+    pub(super) async fn refund_session(&self, user: UserId, session: SessionId) {
         // If this fails, the token refills over time.
-        drop(self.return_for_session(session).send("change password: refund", self.store()).await);
+        drop(self.return_for_session(user, session).send("change password: refund", self.store()).await);
     }
 
     /// Takes a token from the address's bucket for registrations.

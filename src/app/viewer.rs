@@ -1,6 +1,7 @@
 //! Authenticates the caller of a request.
 //!
-//! Not here: extraction of the token from the request (`http::auth`).
+//! Not here: extraction of the token from the request (`http::auth`), and the tokens of an existing application
+//! (`app::jwt`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,13 +11,15 @@ use futures::future::join;
 
 use crate::app::App;
 use crate::app::charge::{Charge, RateLimit};
-use crate::app::error::{Error, Rejection};
+use crate::app::error::{Error, Reason, Rejection};
 use crate::model::address::Address;
 use crate::model::clock::{Day, Timestamp};
+use crate::model::digest::Digest;
 use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::secret::{Token, TokenHash};
 use crate::model::session::{Session, SessionId};
+use crate::model::subject::Subject;
 use crate::store::command::Command;
 use crate::store::session::{self, Authentication, StoredSession};
 
@@ -39,24 +42,73 @@ pub struct Caller {
 pub enum Viewer {
     /// A caller who is not signed in and may read public data.
     Anonymous,
-    /// A user, authenticated by one of their sessions.
+    /// A user, authenticated by one of their sessions or by a token of an existing application.
     SignedIn(SignedIn),
 }
 
-/// An authenticated user and their session.
+/// An authenticated user and their credential.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
     /// Id of the user.
     pub user: UserId,
-    /// Id of the session that authenticated the request.
-    pub session: SessionId,
+    /// What authenticated the request.
+    pub(super) credential: Credential,
     /// Day of the request, in UTC.
     pub day: Day,
     /// Version of the user's exclusions.
     pub(super) exclusions: KnownVersion,
     /// True if replicas may lack writes of the user.
     pub(super) has_written: bool,
+}
+
+/// What authenticated a request.
+#[derive(Clone, Debug)]
+pub(super) enum Credential {
+    /// A session.
+    Session(SessionCredential),
+    /// A JSON Web Token.
+    Jwt(JwtGrant),
+}
+
+/// The session that authenticated a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SessionCredential {
+    /// Id of the session.
+    pub(super) id: SessionId,
+    /// Hash of its token.
     pub(super) token: TokenHash,
+}
+
+/// The sign-in that a JSON Web Token grants. There is no session.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct JwtGrant {
+    /// Subject of the token.
+    pub(super) subject: Subject,
+    /// Time from which on the token is rejected.
+    pub(super) ends_at: Timestamp,
+    /// Digest of the key that signed the token.
+    pub(super) key: Digest,
+}
+
+impl SignedIn {
+    /// Returns the id of the session that authenticated the request; `None` if a JSON Web Token did.
+    #[must_use]
+    pub fn session(&self) -> Option<SessionId> {
+        self.session_credential().ok().map(|session| session.id)
+    }
+
+    /// Returns the session that authenticated the request. Fails with [`Reason::ExternalSignIn`] if a JSON Web Token
+    /// did: an existing application then manages passwords and sign-out.
+    pub(super) fn session_credential(&self) -> Result<SessionCredential, Error> {
+        match self.credential {
+            Credential::Session(session) => Ok(session),
+            Credential::Jwt(_) => {
+                let message =
+                    "You sign in with another application, which manages your password and sign-out.";
+                Err(Error::rule(Reason::ExternalSignIn, None, message))
+            }
+        }
+    }
 }
 
 /// The last known version of a viewer's exclusions. Clones share it, so that all parts of an operation see the writes
@@ -90,7 +142,7 @@ impl Viewer {
         }
     }
 
-    /// Returns the user and session. Fails with [`Rejection::Unauthenticated`] for an anonymous caller.
+    /// Returns the user and their credential. Fails with [`Rejection::Unauthenticated`] for an anonymous caller.
     pub fn signed_in(&self) -> Result<&SignedIn, Error> {
         match self {
             Self::Anonymous => Err(Error::Rejected(Rejection::Unauthenticated)),
@@ -100,42 +152,61 @@ impl Viewer {
 }
 
 impl App {
-    /// Authenticates a session token and counts the user as one of today's visitors. Makes one round trip (none if the
-    /// session is cached), plus one every few minutes of use and on the first use of a day; if replicas are read,
-    /// another one at the same time.
+    /// Authenticates a session token or a JSON Web Token, and counts the user as one of today's visitors. Makes one
+    /// round trip (none if the session is cached), plus one every few minutes of a session's use and on the first use
+    /// of a day; if replicas are read, another one at the same time. A subject's first token makes more.
     ///
     /// Rejects a token without a live session, instead of treating the caller as anonymous.
     pub async fn authenticate(&self, token: &str) -> Result<Viewer, Error> {
         Ok(self.authenticate_and_charge(token, None).await?.0)
     }
 
-    /// Waits until the viewer's session ends; never completes for an anonymous viewer. Counts the user as a
-    /// visitor from time to time while waiting.
-    pub async fn session_end(&self, viewer: &Viewer) {
-        let Ok((SignedIn { user, token, .. }, mut listener)) =
+    /// Waits until the viewer's session ends or their token expires, and returns the rejection of the next request;
+    /// never completes for an anonymous viewer. Counts the user of a session as a visitor from time to time while
+    /// waiting.
+    pub async fn session_end(&self, viewer: &Viewer) -> Rejection {
+        let Ok((SignedIn { user, credential, .. }, mut listener)) =
             viewer.signed_in().and_then(|signed_in| Ok((signed_in, self.listen(viewer)?)))
         else {
             return std::future::pending().await;
         };
         loop {
-            if !listener.changes().await.sessions {
-                continue;
-            }
-            // The signal may arrive before the message that invalidates the cache.
-            self.store().forget_sessions(*user);
-            if let Err(Error::Rejected(_)) = self.authenticate_session(*user, *token, None).await {
-                return;
+            let ended = match credential {
+                Credential::Session(SessionCredential { token, .. }) => {
+                    if !listener.changes().await.sessions {
+                        continue;
+                    }
+                    // The signal may arrive before the message that invalidates the cache.
+                    self.store().forget_sessions(*user);
+                    self.authenticate_session(*user, *token, None).await.map(drop)
+                }
+                Credential::Jwt(grant) => tokio::select! {
+                    changes = listener.changes() => {
+                        if !changes.sessions {
+                            continue;
+                        }
+                        self.check_account(*user, grant).await
+                    }
+                    fault = self.wait_for_grant_end(grant) => fault.map_or(Ok(()), |fault| Err(fault.into())),
+                },
+            };
+            if let Err(Error::Rejected(rejection)) = ended {
+                return rejection;
             }
         }
     }
 
-    /// Authenticates a session token like [`App::authenticate`], and charges the viewer in the same round
-    /// trip. A viewer with too few tokens does not count as a visitor.
+    /// Authenticates a token like [`App::authenticate`], and charges the viewer in the same round trip. A viewer
+    /// with too few tokens does not count as a visitor.
     pub(super) async fn authenticate_and_charge(
         &self,
         token: &str,
         charge: Option<Charge>,
     ) -> Result<(Viewer, Option<RateLimit>), Error> {
+        // A session token contains no dots.
+        if token.contains('.') && self.0.jwt.is_on() {
+            return Box::pin(self.authenticate_jwt(token, charge)).await;
+        }
         let token = Token::parse(token).ok_or(Error::Rejected(Rejection::BadToken))?;
         self.authenticate_session(token.user(), token.hash(), charge).await
     }
@@ -155,13 +226,15 @@ impl App {
             read?.filter(|(found, _)| is_live(&found.session)).ok_or_else(bad)?;
         let exclusions = KnownVersion::new(exclusions);
         let day = Day::of(now);
-        let signed_in = SignedIn { user, session: session.id, day, exclusions, has_written, token: hash };
+        let credential = SessionCredential { id: session.id, token: hash };
+        let signed_in =
+            SignedIn { user, credential: Credential::Session(credential), day, exclusions, has_written };
         if rate_limit.is_some_and(|rate_limit| rate_limit.wait.is_some()) {
             return Ok((Viewer::SignedIn(signed_in), rate_limit));
         }
         // Authentication succeeds even if the store is not writable.
         let (seen, ()) =
-            join(self.mark_seen(&signed_in, session, now), self.record_visit(user, signed_in.day)).await;
+            join(self.mark_seen(user, hash, session, now), self.record_visit(user, signed_in.day)).await;
         if let Err(error) = seen {
             tracing::warn!(error = &error as &dyn std::error::Error, "session last-seen time not updated");
         }
@@ -187,15 +260,21 @@ impl App {
         Ok(self.store().session(user, token).await?.map(|found| (found, None)))
     }
 
-    async fn mark_seen(&self, signed_in: &SignedIn, session: Session, now: Timestamp) -> Result<(), Error> {
+    async fn mark_seen(
+        &self,
+        user: UserId,
+        token: TokenHash,
+        session: Session,
+        now: Timestamp,
+    ) -> Result<(), Error> {
         if now.since(session.last_seen_at) < SEEN_WITHIN {
             return Ok(());
         }
         let expires_at = self.0.rules.account.session_end(session.created_at, now);
         let seen = Session { last_seen_at: now, expires_at, ..session.clone() };
-        let before = StoredSession { token: signed_in.token, session };
-        let touch = session::touch(self.keys(), signed_in.user, &before, &seen);
-        self.write_sessions(signed_in.user, "mark seen", touch).await.map(drop)
+        let before = StoredSession { token, session };
+        let touch = session::touch(self.keys(), user, &before, &seen);
+        self.write_sessions(user, "mark seen", touch).await.map(drop)
     }
 
     /// Performs a write to a user's sessions, or to the version of the user's exclusions beside them. Makes one round

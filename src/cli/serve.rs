@@ -71,6 +71,10 @@ impl Serve {
         let Some(data) = data.with_archive(&mut signals).await? else {
             return Ok(ExitCode::SUCCESS);
         };
+        if let Err(error) = data.app.open_jwt().await {
+            data.close().await;
+            return Err(error.into());
+        }
         // The first requests must not depend on Redis accepting connections at that moment.
         workers.on_each(|| connect(data.app.clone())).await;
         let api = match open_api(data.app.clone(), self.config.graphql, reloads) {
@@ -187,6 +191,11 @@ fn begin_duties(config: &DutyConfig, app: &App, stopping: &watch::Receiver<bool>
     duties.spawn(keep("listen", stopping.clone(), move || {
         let (app, until) = (listening.clone(), until.clone());
         async move { Box::pin(work_until(until, app.keep_listening())).await }
+    }));
+    let (keys, until) = (app.clone(), stopping.clone());
+    duties.spawn(keep("fetch JWT keys", stopping.clone(), move || {
+        let (app, until) = (keys.clone(), until.clone());
+        async move { work_until(until, app.keep_jwt_keys_current()).await }
     }));
     if config.delivery_in_server == Switch::On {
         duties.spawn(keep_delivering(app.clone(), stopping.clone()));

@@ -305,6 +305,7 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
         Error::Rejected(Rejection::BadToken) => {
             plain(Code::Unauthenticated, "The token is invalid, or its session has ended. Sign in again.")
         }
+        Error::Rejected(Rejection::BadJwt(fault)) => plain(Code::Unauthenticated, &fault.to_string()),
         Error::Rejected(Rejection::Busy { retry_after }) => {
             let busy = plain(Code::Unavailable, "The server is busy. Try again in a moment.");
             Shown { retry_after: Some(*retry_after), ..busy }

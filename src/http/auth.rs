@@ -1,4 +1,4 @@
-//! Reads the session token. It is accepted in `Authorization: Bearer …` and nowhere else.
+//! Reads the token of a session or of an existing application. It is accepted in `Authorization: Bearer …` and nowhere else.
 //!
 //! # Why no cookie
 //! A browser adds cookies, but not this header, to requests that other sites make.
@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, header};
 use crate::graphql::error::{Code, RequestError};
 use crate::http::response::Failure;
 
-/// Returns the request's session token; `None` if the request has none.
+/// Returns the request's token; `None` if the request has none.
 pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = values.next() else {

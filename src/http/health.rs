@@ -48,7 +48,8 @@ pub(super) async fn alive() -> &'static str {
 }
 
 /// `/readyz`: reports whether this process can serve requests. Tries to write to Redis, and queries the archive. Most
-/// requests succeed even without the archive, or while Redis is full. In these cases, the process reports that it is
+/// requests succeed even without the archive, while Redis is full, or while an application's keys cannot be fetched. In
+/// these cases, the process reports that it is
 /// ready, and names the problem.
 pub(super) async fn ready(State(server): State<Arc<Server>>) -> Response {
     if *server.stopping.borrow() {
@@ -56,14 +57,21 @@ pub(super) async fn ready(State(server): State<Arc<Server>>) -> Response {
     }
     let app = server.api.app();
     let (redis, archive) = server.health.read(app).await;
-    // The archiver's state is in memory, so it is not cached.
-    match (redis, archive && !app.is_archiving_stuck()) {
-        (Readiness::Ready, true) => "ready\n".into_response(),
-        (Readiness::Ready, false) => "ready\narchive: unavailable\n".into_response(),
-        (Readiness::Full, _) => "ready\nredis: full\n".into_response(),
-        (Readiness::ReadOnly, _) => unready("redis: read-only\n"),
-        (Readiness::Away, _) => unready("redis: unreachable\n"),
+    let mut report = "ready\n".to_owned();
+    match redis {
+        Readiness::Ready => {}
+        Readiness::Full => report.push_str("redis: full\n"),
+        Readiness::ReadOnly => return unready("redis: read-only\n"),
+        Readiness::Away => return unready("redis: unreachable\n"),
     }
+    // The state of the archiver and of the keys is in memory, so it is not cached.
+    if redis == Readiness::Ready && (!archive || app.is_archiving_stuck()) {
+        report.push_str("archive: unavailable\n");
+    }
+    if app.jwt_keys().is_some_and(|keys| keys.is_failing || keys.keys == 0) {
+        report.push_str("jwt: keys unavailable\n");
+    }
+    report.into_response()
 }
 
 fn unready(why: &'static str) -> Response {

@@ -87,6 +87,8 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     describe_gauge!("fanfold_documents_cached", "Cached parsed documents.");
     describe_gauge!("fanfold_persisted_cached", "Cached persisted queries.");
     describe_gauge!("fanfold_passwords_waiting", "Passwords waiting to be hashed.");
+    describe_gauge!("fanfold_jwt_keys", "Public keys in force for sign-in with JWT.");
+    describe_gauge!("fanfold_jwt_keys_age_seconds", "Time since the JWT keys were last read, in seconds.");
     describe_gauge!("fanfold_sockets", "Open WebSockets and event streams.");
     describe_gauge!("fanfold_uptime_seconds", "Uptime of this process in seconds.");
     describe_gauge!("fanfold_build_info", "Always 1; the label is the version.");
@@ -188,6 +190,11 @@ fn show_process(server: &Server) {
     show_masters(&app.store().masters());
     gauge!("fanfold_archive_connections").set(app.archive_connections());
     gauge!("fanfold_passwords_waiting").set(number(app.waiting_passwords() as u64));
+    if let Some(keys) = app.jwt_keys() {
+        gauge!("fanfold_jwt_keys").set(number(keys.keys as u64));
+        let age = keys.age.map_or(f64::NAN, |age| age.as_secs_f64());
+        gauge!("fanfold_jwt_keys_age_seconds").set(age);
+    }
     gauge!("fanfold_sockets").set(number(server.seats.taken() as u64));
     gauge!("fanfold_uptime_seconds").set(server.began.elapsed().as_secs_f64());
     gauge!("fanfold_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);

@@ -50,7 +50,7 @@ impl Drop for Running {
 /// The credentials of a WebSocket's client.
 #[derive(Clone)]
 pub(super) struct Credentials {
-    /// The session token; `None` for an anonymous client.
+    /// The token; `None` for an anonymous client.
     pub(super) token: Option<String>,
 }
 

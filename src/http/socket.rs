@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 
-use crate::app::error::Error;
+use crate::app::error::{Error, Rejection};
 use crate::app::viewer::Viewer;
 use crate::graphql::Plan;
 use crate::graphql::error::{Code, RequestError};
@@ -81,6 +81,14 @@ impl Close {
 
     fn invalid(what: &str) -> Self {
         Self::because(4400, what)
+    }
+
+    /// Creates the close frame of a client whose token is rejected, which names the rule that a JSON Web Token violates.
+    fn forbidden(rejection: &Rejection, otherwise: &str) -> Self {
+        match rejection {
+            Rejection::BadJwt(fault) => Self::because(4403, fault.to_string()),
+            _ => Self::because(4403, otherwise),
+        }
     }
 
     fn frame(self) -> Message {
@@ -161,7 +169,7 @@ struct Conversation {
     is_initialised: bool,
     /// The client's credentials; `None` until the server has verified them.
     credentials: Option<Credentials>,
-    session_end: BoxFuture<'static, ()>,
+    session_end: BoxFuture<'static, Rejection>,
     running: HashMap<Arc<str>, Running>,
     /// Number of operations started so far, from which the next operation gets its number.
     started: u64,
@@ -200,8 +208,8 @@ impl Conversation {
                 () = &mut stopping => {
                     return self.finish(outgoing, Close::because(AWAY, "Going away")).await;
                 }
-                () = &mut self.session_end => {
-                    return self.finish(outgoing, Close::because(4403, "The session has ended")).await;
+                rejection = &mut self.session_end => {
+                    return self.finish(outgoing, Close::forbidden(&rejection, "The session has ended")).await;
                 }
                 () = tokio::time::sleep_until(began + INIT_TIMEOUT), if self.credentials.is_none() => {
                     Err(Close::because(4408, "Connection initialisation timeout").into())
@@ -310,8 +318,11 @@ impl Conversation {
             None => Ok(Viewer::Anonymous),
         };
         let viewer = viewer.map_err(|error| match error {
-            Error::Broken(_) => Close::because(TRY_AGAIN, "Try again later"),
-            _ => forbidden(),
+            Error::Broken(_) | Error::Rejected(Rejection::Busy { .. }) => {
+                Close::because(TRY_AGAIN, "Try again later")
+            }
+            Error::Rejected(rejection) => Close::forbidden(&rejection, "Forbidden"),
+            Error::Invalid(_) => forbidden(),
         })?;
         let settled = self.seat.as_mut().map_or(Ok(()), |seat| seat.settle(viewer.user()));
         settled.map_err(|full| Close::because(TRY_AGAIN, full.reason()))?;

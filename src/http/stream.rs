@@ -66,7 +66,7 @@ pub(super) async fn respond(
 /// The events sent over one connection.
 struct Feed {
     answers: BoxStream<'static, GraphqlResponse>,
-    session_end: BoxFuture<'static, ()>,
+    session_end: BoxFuture<'static, Rejection>,
     stopping: watch::Receiver<bool>,
     id: String,
     _seat: Seat,
@@ -80,8 +80,8 @@ impl Feed {
         tokio::select! {
             biased;
             () = turns_true(self.stopping.clone()) => None,
-            () = &mut self.session_end => {
-                let error = RequestError::of(&Error::Rejected(Rejection::BadToken), &self.id);
+            rejection = &mut self.session_end => {
+                let error = RequestError::of(&Error::Rejected(rejection), &self.id);
                 let answer = next(&GraphqlResponse::Rejected(error));
                 Some((format!("{answer}{COMPLETE}"), None))
             }

@@ -133,14 +133,15 @@ impl AccountMutation {
         }))
     }
 
-    /// Ends the current session.
+    /// Ends the current session. A viewer who signs in with the token of another application has none: the user error is
+    /// `EXTERNAL_SIGN_IN`, and the token stays valid until it expires.
     async fn logout(&self, context: &Context<'_>) -> Option<Result<LogoutPayload, Error>> {
         let scope = Scope::of(context);
         let done = scope.app.logout(scope.viewer()).await.inspect(|()| scope.end_session());
         Some(split(done).map(|(_, errors)| LogoutPayload { errors }))
     }
 
-    /// Ends all sessions of the viewer, including the current one.
+    /// Ends all sessions of the viewer, including the current one. With the token of another application, as `logout`.
     async fn logout_everywhere(&self, context: &Context<'_>) -> Option<Result<LogoutPayload, Error>> {
         let scope = Scope::of(context);
         let done = scope.app.logout_everywhere(scope.viewer()).await.inspect(|()| scope.end_session());
@@ -156,7 +157,7 @@ impl AccountMutation {
         let scope = Scope::of(context);
         let done = async {
             let session = GlobalId::session("input.sessionId", &input.session_id)?;
-            let is_own = scope.viewer().signed_in()?.session == session;
+            let is_own = scope.viewer().signed_in()?.session() == Some(session);
             let done = scope.app.revoke_session(scope.viewer(), session).await;
             if is_own && done.is_ok() {
                 scope.end_session();
@@ -170,7 +171,7 @@ impl AccountMutation {
     }
 
     /// Changes the viewer's password. Ends all other sessions and issues a new token for the current session; the old
-    /// token is revoked immediately.
+    /// token is revoked immediately. With the token of another application, the user error is `EXTERNAL_SIGN_IN`.
     async fn change_password(
         &self,
         context: &Context<'_>,

@@ -25,6 +25,8 @@ pub(in crate::graphql) enum UserErrorCode {
     WrongCredentials,
     /// The account is suspended, so that its user cannot sign in.
     Suspended,
+    /// The viewer signs in with the tokens of another application, which manages passwords and sign-out.
+    ExternalSignIn,
     /// The viewer cannot do this to themselves.
     #[graphql(name = "SELF")]
     Oneself,

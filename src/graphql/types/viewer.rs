@@ -87,12 +87,13 @@ impl Viewer {
         Some(audience.await)
     }
 
-    /// The viewer's active sessions, most recently used first; null if temporarily unavailable.
+    /// The viewer's active sessions, most recently used first; null if temporarily unavailable. The token of another
+    /// application opens no session.
     #[graphql(directive = list_size::apply(Some(10), None, None, None))]
     async fn sessions(&self) -> Option<Result<Vec<Session>, Error>> {
         let sessions = self.scope.loader.load(Sessions(self.signed_in.user)).await;
         let own = |session: &model::session::Session| Session {
-            is_current: session.id == self.signed_in.session,
+            is_current: Some(session.id) == self.signed_in.session(),
             session: session.clone(),
         };
         Some(sessions.map(|sessions| sessions.iter().map(own).collect()))

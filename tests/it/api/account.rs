@@ -255,7 +255,7 @@ async fn a_session_that_is_revoked_meanwhile_does_not_change_the_password() {
     let app = &world.app;
     let mut thief = Actor::begin(app, change).await;
     thief.step_to(Moment::Before, "change password: write").await;
-    app.revoke_session(&app.authenticate(&owner).await.unwrap(), ada.signed_in().unwrap().session)
+    app.revoke_session(&app.authenticate(&owner).await.unwrap(), ada.signed_in().unwrap().session().unwrap())
         .await
         .unwrap();
     thief.finish().await;

@@ -144,7 +144,7 @@ async fn an_ended_session_is_rejected_at_once_in_the_same_process_and_soon_in_ot
         if round % 2 == 0 {
             world.app.logout(&viewer).await.unwrap();
         } else {
-            world.app.revoke_session(&viewer, viewer.signed_in().unwrap().session).await.unwrap();
+            world.app.revoke_session(&viewer, viewer.signed_in().unwrap().session().unwrap()).await.unwrap();
         }
         assert!(is_rejected(&world.app, &token).await);
         eventually(async || is_rejected(&other, &token).await).await;

@@ -222,7 +222,9 @@ pub(crate) async fn app_at(url: &str, directory: &str, clock: &Arc<ManualClock>,
     let DataConfig { redis, rules, archive } = Options::at(url, directory, options).data;
     let archive = Archive::new(&archive, &redis.data_dir).unwrap();
     let store = Store::open(&redis).await.unwrap();
-    App::new(store, archive, Arc::clone(clock) as _, Rng::from_seed(1), rules)
+    let app = App::new(store, archive, Arc::clone(clock) as _, Rng::from_seed(1), rules);
+    app.open_jwt().await.unwrap();
+    app
 }
 
 /// Prints bytes in hexadecimal digits.

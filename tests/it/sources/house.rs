@@ -22,7 +22,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 44] = [
+const HOMES: [(&str, &[&str]); 45] = [
     ("redis", &["store", "managed"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -32,7 +32,7 @@ const HOMES: [(&str, &[&str]); 44] = [
     ("async_graphql_axum", &["http/executed.rs"]),
     ("async_graphql_value", &["graphql/document", "graphql/json.rs", "graphql/paging.rs"]),
     ("apollo_compiler", &["graphql/document"]),
-    ("quick_cache", &["app/exclusion.rs", "graphql/document", "store/cache.rs"]),
+    ("quick_cache", &["app/exclusion.rs", "app/jwt", "graphql/document", "store/cache.rs"]),
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
     ("bytes", &["store/distribution.rs", "store/encode.rs", "store/pool.rs", "store/wire.rs"]),
@@ -40,13 +40,14 @@ const HOMES: [(&str, &[&str]); 44] = [
     ("clap", &["config", "cli", "main.rs"]),
     ("clap_complete", &["cli/completions.rs"]),
     ("clap_mangen", &["cli/man.rs"]),
-    ("hyper", &["http/connection.rs", "http/probe.rs", "http/websocket.rs"]),
-    ("hyper_rustls", &["cli/trace.rs"]),
-    ("hyper_util", &["http/connection.rs", "http/probe.rs", "http/websocket.rs"]),
+    ("hyper", &["app/jwt/fetch.rs", "http/connection.rs", "http/probe.rs", "http/websocket.rs"]),
+    ("hyper_rustls", &["app/jwt/fetch.rs", "cli/trace.rs"]),
+    ("hyper_util", &["app/jwt/fetch.rs", "http/connection.rs", "http/probe.rs", "http/websocket.rs"]),
     ("ipnet", &["config", "http/address.rs"]),
     ("indicatif", &["cli/progress.rs"]),
     ("itoa", &["store/key.rs"]),
     ("jiff", &["graphql/types/scalar.rs"]),
+    ("jsonwebtoken", &["app/jwt"]),
     ("metrics", &["http/metrics.rs", "store/metric.rs", "graphql/usage.rs"]),
     ("metrics_exporter_prometheus", &["http/metrics.rs"]),
     ("opentelemetry", &["cli/trace.rs", "http/trace.rs"]),
@@ -54,6 +55,7 @@ const HOMES: [(&str, &[&str]); 44] = [
     ("opentelemetry_otlp", &["cli/trace.rs"]),
     ("opentelemetry_sdk", &["cli/trace.rs", "http/trace.rs"]),
     ("rand", &["model/rng.rs", "cli/demo.rs", "cli/people.rs", "cli/posts.rs"]),
+    ("ring", &["app/jwt/signature.rs"]),
     ("rust_embed", &["http/page.rs"]),
     ("rust_iso3166", &["model/region"]),
     ("rustls_native_certs", &["store/wire.rs"]),
