@@ -4,6 +4,7 @@ pub(crate) mod cluster;
 pub(crate) mod deployment;
 pub(crate) mod graph;
 pub(crate) mod instance;
+pub(crate) mod issuer;
 mod merge;
 pub(crate) mod proxy;
 pub(crate) mod screen;

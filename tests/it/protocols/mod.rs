@@ -8,6 +8,7 @@ pub(crate) mod cut;
 pub(crate) mod edge;
 pub(crate) mod failover;
 pub(crate) mod fanout;
+pub(crate) mod first_sign_in;
 pub(crate) mod live;
 pub(crate) mod look;
 pub(crate) mod merge;

@@ -6,11 +6,12 @@ use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::harness::cluster::Cluster;
 use crate::harness::instance::Instance;
+use crate::harness::issuer::{Issuer, SigningKey, claims, with};
 use crate::harness::server::{Server, command, eventually};
 use crate::harness::world::PASSWORD;
 use crate::service::cluster::{name, serve, story};
@@ -159,6 +160,16 @@ async fn request_everything(server: &Server) {
     check_fields(&documents);
 }
 
+/// Signs a user of another application in, for the first time and again.
+fn request_with_jwt(server: &Server, key: &SigningKey) {
+    let claims = with(claims("jwt"), &json!({ "exp": 10_000_000_000_u64 }));
+    let token = key.sign(&json!({ "alg": "ES256", "kid": "a" }), &claims);
+    for _ in 0..2 {
+        let response = server.ask_as(&token, "{ viewer { user { username } sessions { id } } }");
+        assert_eq!(response["data"]["viewer"]["user"]["username"], "jwt", "{response}");
+    }
+}
+
 /// Asserts that documents request all fields that read or write the store.
 fn check_fields(documents: &str) {
     let schema = include_str!("../../../schema.graphql");
@@ -183,6 +194,13 @@ async fn all_commands_have_keys_of_one_slot() {
         let directory = tempfile::tempdir().unwrap();
         let options = ["--redis-prefix", prefix, "--relation-strategy", strategy];
         let more = ["--timeline-push-limit", "4", "--post-hot-limit", "1"];
+        let key = SigningKey::p256();
+        let issuer = Issuer::start(&[key.jwk("a")]);
+        // A request with a charge authenticates otherwise than one without.
+        for limit in [&[][..], &["--graphql-rate-limit", "1000000"]] {
+            let server = serve(&cluster, &directory, &[&options[..], &issuer.options(), limit].concat());
+            request_with_jwt(&server, &key);
+        }
         let server = serve(&cluster, &directory, &[options, more].concat());
         request_everything(&server).await;
         // The repairer, the mover and the workers have had their turns.
