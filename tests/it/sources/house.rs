@@ -22,7 +22,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 45] = [
+const HOMES: [(&str, &[&str]); 46] = [
     ("redis", &["store", "managed"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
