@@ -7,6 +7,7 @@
 
 pub mod account;
 pub mod audience;
+pub mod authentication;
 pub mod batch;
 pub mod block;
 pub mod bucket;

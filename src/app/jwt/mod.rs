@@ -37,7 +37,7 @@ use crate::model::id::UserId;
 use crate::model::secret::TokenHash;
 use crate::model::subject::Subject;
 use crate::model::user::{DisplayName, Username};
-use crate::store::account::{self, Account};
+use crate::store::authentication::{self, Account};
 use crate::store::batch::Batch;
 
 /// Maximum length of a token, in bytes.
@@ -336,7 +336,7 @@ impl App {
     ) -> Result<(Account, Option<RateLimit>), Error> {
         if let Some(charge) = charge {
             let (limit, cost) = (charge.limit(), charge.cost);
-            let read = account::read_and_take(self.keys(), user, subject, limit, cost, now);
+            let read = authentication::read_and_take(self.keys(), user, subject, limit, cost, now);
             let read = read.send("authenticate", self.store()).await;
             // Apply no limit if the store is not writable, or while the user's slot moves.
             if !read.as_ref().is_err_and(|error| error.is_read_only() || error.is_divided()) {
@@ -345,7 +345,7 @@ impl App {
             }
         }
         let mut batch = Batch::new("authenticate");
-        let account = account::read(self.keys(), user, &mut batch);
+        let account = authentication::read(self.keys(), user, &mut batch);
         Ok((account.take(&mut batch.send(self.store()).await?)?, None))
     }
 
