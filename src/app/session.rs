@@ -265,16 +265,17 @@ impl App {
         from: Option<Address>,
     ) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
+        let session = signed_in.session_credential()?.id;
         let slot = self.0.passwords.enter(source_of(signed_in.user, from)).await?;
         let from = from.map(|from| from.digest());
-        let (hash, rejection) = self.password_to_change(signed_in, from).await?;
+        let (hash, rejection) = self.password_to_change(signed_in.user, session, from).await?;
         if let Some(rejection) = rejection {
-            self.refund_session(signed_in).await;
+            self.refund_session(signed_in.user, session).await;
             return Err(slot.reject(rejection).await);
         }
         let right = match slot.verify(Password::attempt(current), hash.clone()).await {
             Err(error @ Error::Rejected(_)) => {
-                self.refund_session(signed_in).await;
+                self.refund_session(signed_in.user, session).await;
                 return Err(error);
             }
             right => right?,
@@ -283,7 +284,7 @@ impl App {
             return Err(Error::rule(Reason::WrongCredentials, Field::Password, "The password is wrong."));
         }
         let mut batch = Batch::new("check password: settle");
-        let given_back = batch.push(self.return_for_session(signed_in));
+        let given_back = batch.push(self.return_for_session(signed_in.user, session));
         let charged = self.charge_sign_in(signed_in.user, from, &mut batch);
         let mut replies = batch.send(self.store()).await?;
         replies.take(given_back)?;

@@ -5,7 +5,7 @@
 //! 2. Delete the posts, hot and archived.
 //! 3. End all follows and requests, on both sides.
 //! 4. Lift all blocks, on both sides.
-//! 5. Remove the user from the stars, the regions and the known addresses.
+//! 5. Remove the user from the stars and the regions, and free the subject of another application.
 //! 6. Wait until the archive has recorded the deletions.
 //! 7. Scan for keys of others that contain the user, and for all keys of the user's slot.
 //! 8. Free the name, and remove the user from the set of inactive users.
@@ -35,7 +35,7 @@ use crate::store::command::Command;
 use crate::store::compact::{self, CompactSet};
 use crate::store::name::{self, Holder};
 use crate::store::tree::Shard;
-use crate::store::{account, exclusion, follow, region, relation};
+use crate::store::{account, exclusion, follow, region, relation, subject, user};
 
 /// Number of posts and blocks that are deleted concurrently.
 const CONCURRENTLY: usize = 16;
@@ -135,9 +135,14 @@ impl App {
         let mut batch = Batch::new("erase: global");
         let star = batch.push(account::end_star(self.keys(), user));
         let region = batch.push(region::write(self.keys(), user, None));
+        let subject = batch.push(user::subject(self.keys(), user));
         let mut replies = batch.send(self.store()).await?;
         replies.take(star)?;
         replies.take(region)?;
+        if let Some(subject) = replies.take(subject)? {
+            let free = subject::free(self.keys(), subject, Holder::Settled(user));
+            free.send("erase: subject", self.store()).await?;
+        }
         self.forget_known_addresses(username).await
     }
 

@@ -20,7 +20,7 @@ impl App {
         for ((subject, holder), own) in subjects.into_iter().zip(self.subjects_of(&ids).await?) {
             match holder {
                 Holder::Settled(_) if own == Some(subject) => {}
-                Holder::Settled(_) => {
+                Holder::Settled(_) | Holder::Inactive(_) => {
                     findings.wrong_subjects += 1;
                     if repair {
                         let free = subject::free(self.keys(), subject, holder);

@@ -77,7 +77,7 @@ impl App {
                 };
             }
             match holder {
-                Some(Holder::Settled(user)) => return Ok(user),
+                Some(Holder::Settled(user) | Holder::Inactive(user)) => return Ok(user),
                 Some(Holder::Reserved(user)) => {
                     if let Some(user) = self.wait_for_subject(subject, user, suggested).await? {
                         return Ok(user);
@@ -130,7 +130,7 @@ impl App {
             tokio::time::sleep(Duration::from_millis(wait)).await;
             let look = subject::holder(self.keys(), subject);
             match look.send("subject: wait", self.store()).await? {
-                Some(Holder::Settled(user)) => return Ok(Some(user)),
+                Some(Holder::Settled(user) | Holder::Inactive(user)) => return Ok(Some(user)),
                 Some(Holder::Reserved(holder)) if holder == user => {}
                 // The reservation was ended.
                 Some(Holder::Reserved(_)) | None => return Ok(None),

@@ -110,7 +110,8 @@ fn the_admin_listener_has_the_next_port_and_a_port_in_use_is_an_error() {
     let stderr = failure(serve(&redis, &["--http-listen", &main]));
     assert!(stderr.contains(&format!("cannot listen on {admin}")), "{stderr}");
     assert!(stderr.contains("choose another with --http-admin-listen"), "{stderr}");
-    let stderr = String::from_utf8(command(&["serve", "--http-listen", "localhost"]).output().unwrap().stderr);
+    let stderr =
+        String::from_utf8(command(&["serve", "--http-listen", "localhost"]).output().unwrap().stderr);
     assert!(stderr.unwrap().contains("such as unix:/run/fanfold/http.sock"));
 }
 
