@@ -8,6 +8,7 @@ pub mod clock;
 pub mod digest;
 pub mod exclusion;
 pub mod id;
+pub mod invite;
 pub mod mark;
 pub mod page;
 pub mod post;

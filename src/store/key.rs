@@ -71,6 +71,10 @@
 //! | `ff:{a}:movers` | sorted set | movers, by time of the last heartbeat |
 //! | `ff:{a}:moved` | counter | total number of posts archived |
 //! | `ff:{a}:unmovable` | hash | posts rejected by the archive: `post` → `post:time` |
+//! | `ff:{m}:invites` | sorted set | codes of all invites, by time of creation |
+//! | `ff:{m}:invite:C` | hash | the invite with code C: `uses`, the maximum number of users; `expires`, the time from which it is no longer valid, missing if it does not expire; `created_at`; and `note` |
+//! | `ff:{m}:invite:C:used` | sorted set | users who have registered with invite C, or are registering, by time of use |
+//! | `ff:{m}:invite:C:unfinished` | sorted set | those users who may not exist, because their registration is in progress or was interrupted; see [`crate::store::invite`] |
 //!
 //! Times are in milliseconds since the Unix epoch; ids are decimal numbers.
 //!
@@ -87,6 +91,7 @@ use redis::{RedisWrite, ToRedisArgs};
 use crate::model::clock::Day;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
+use crate::model::invite::InviteCode;
 use crate::model::relation::Side;
 use crate::model::session::SessionId;
 use crate::model::subject::Subject;
@@ -165,6 +170,8 @@ pub enum Tag {
     Account(Digest),
     /// `{r12}`: one region shard.
     Regions(u64),
+    /// `{m}`: data of moderators.
+    Moderation,
 }
 
 impl fmt::Display for Tag {
@@ -184,6 +191,7 @@ impl fmt::Display for Tag {
             Self::Address(address) => write!(formatter, "{{h{address}}}"),
             Self::Account(account) => write!(formatter, "{{k{account}}}"),
             Self::Regions(shard) => write!(formatter, "{{r{shard}}}"),
+            Self::Moderation => formatter.write_str("{m}"),
         }
     }
 }
@@ -796,6 +804,30 @@ impl Keys {
         self.key(Tag::Address(address), "signins")
     }
 
+    /// Returns the key of the codes of all invites.
+    #[must_use]
+    pub fn invites(&self) -> Key<SortedSet> {
+        self.key(Tag::Moderation, "invites")
+    }
+
+    /// Returns the key of an invite.
+    #[must_use]
+    pub fn invite(&self, code: &InviteCode) -> Key<Hash> {
+        self.key(Tag::Moderation, &format!("invite:{}", code.as_str()))
+    }
+
+    /// Returns the key of the users who have registered with an invite, or are registering.
+    #[must_use]
+    pub fn invite_users(&self, code: &InviteCode) -> Key<SortedSet> {
+        self.key(Tag::Moderation, &format!("invite:{}:used", code.as_str()))
+    }
+
+    /// Returns the key of the users of an invite who may not exist.
+    #[must_use]
+    pub fn invite_unfinished(&self, code: &InviteCode) -> Key<SortedSet> {
+        self.key(Tag::Moderation, &format!("invite:{}:unfinished", code.as_str()))
+    }
+
     fn key<Kind>(&self, tag: Tag, noun: &str) -> Key<Kind> {
         let mut name = String::with_capacity(self.prefix.len() + noun.len() + 16);
         name.push_str(&self.prefix);
@@ -915,6 +947,11 @@ mod tests {
         assert_eq!(find, ["ff:{u7}:find:ab", "ff:{u7}:find:ab:a", "ff:{u7}:find:ab:b"]);
         let ada = Username::parse("ada").unwrap();
         assert_eq!((keys.names_with(&ada).name(), keys.names_shard(&ada)), ("ff:name:{n1896}", 1_896));
+        assert_eq!(keys.invites().name(), "ff:{m}:invites");
+        let code = InviteCode::parse("0123456789abcdef").unwrap();
+        assert_eq!(keys.invite(&code).name(), "ff:{m}:invite:0123456789abcdef");
+        assert_eq!(keys.invite_users(&code).name(), "ff:{m}:invite:0123456789abcdef:used");
+        assert_eq!(keys.invite_unfinished(&code).name(), "ff:{m}:invite:0123456789abcdef:unfinished");
         let session = SessionId::parse("AAAAAAAAAAAAAAAA").unwrap();
         assert_eq!(keys.guesses(user, session).name(), "ff:{u7}:guesses:AAAAAAAAAAAAAAAA");
     }

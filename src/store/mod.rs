@@ -27,6 +27,7 @@ pub mod exclusion;
 pub mod fanout;
 pub mod follow;
 pub mod intent;
+pub mod invite;
 pub mod key;
 mod known;
 mod lag;

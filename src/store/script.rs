@@ -131,10 +131,13 @@ scripts! {
     REQUEUE_POSTS = "requeue_posts";
     REQUESTS_TO_PUBLIC = "requests_to_public";
     RESERVE_NAME = "reserve_name";
+    RETURN_INVITE = "return_invite";
+    REVOKE_INVITE = "revoke_invite";
     REVOKE_SESSION = "part/channel" "part/signal" "revoke_session";
     SET_ISSUER = "set_issuer";
     SETTLE_TOMBSTONE = "settle_tombstone";
     SKIP_POSTS = "skip_posts";
+    TAKE_INVITE = "take_invite";
     TAKE_OVER_JOBS = "part/turns" "take_over_jobs";
     TAKE_POSTS = "take_posts";
     TIMELINE_PAGE = "part/ids" "part/timeline" "timeline_page";

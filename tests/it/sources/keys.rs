@@ -36,7 +36,18 @@ const CHECKED: [(&str, &str); 22] = [
 const UNCHECKED: [(&str, &[&str]); 6] = [
     (
         "has no second place that could differ",
-        &["secret", "sessions", "muting", "post", "regions", "stars", "numbered_stars"],
+        &[
+            "secret",
+            "sessions",
+            "muting",
+            "post",
+            "regions",
+            "stars",
+            "numbered_stars",
+            "invites",
+            "invite",
+            "invite_users",
+        ],
     ),
     (
         "a setting, a counter or a probe",
@@ -75,6 +86,7 @@ const UNCHECKED: [(&str, &[&str]); 6] = [
             "movers",
             "visit_days",
             "visits",
+            "invite_unfinished",
         ],
     ),
 ];
