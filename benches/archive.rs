@@ -52,7 +52,7 @@ async fn main() {
     let redis = Redis::start(None);
     // Prevents archiving until it is measured.
     let app = redis.app(&["--post-hot-limit", "100000", "--timeline-capacity", "1000"]).await;
-    let reader = app.register("reader", "correct horse", None, None, None).await.unwrap().viewer;
+    let reader = app.register("reader", "correct horse", None, None, None, None).await.unwrap().viewer;
     let ids = publish(&app, &reader, &sizes).await;
     let hot = if is_measured() { "1000" } else { "3" };
     let app = redis.app(&["--post-hot-limit", hot, "--timeline-capacity", "1000"]).await;

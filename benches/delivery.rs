@@ -67,8 +67,8 @@ impl Bench {
         let app = redis.app(&["--timeline-push-limit", "1000000000"]).await;
         let connection = redis.client().get_multiplexed_async_connection().await.unwrap();
 
-        let many = app.register("many", "correct horse", None, None, None).await.unwrap().viewer;
-        let few = app.register("few", "correct horse", None, None, None).await.unwrap().viewer;
+        let many = app.register("many", "correct horse", None, None, None, None).await.unwrap().viewer;
+        let few = app.register("few", "correct horse", None, None, None, None).await.unwrap().viewer;
         let busy = same_partition(&app, &few).await;
         let fans = users(&app, sizes.many + sizes.few).await;
         let (of_many, of_few) = fans.split_at(sizes.many);
@@ -197,7 +197,7 @@ async fn same_partition(app: &App, other: &Viewer) -> Viewer {
     let partition = |viewer: &Viewer| viewer.user().unwrap().get() % u64::from(app.delivery_partitions());
     for number in 0.. {
         let name = format!("busy{number}");
-        let made = app.register(&name, "correct horse", None, None, None).await.unwrap().viewer;
+        let made = app.register(&name, "correct horse", None, None, None, None).await.unwrap().viewer;
         if partition(&made) == partition(other) {
             return made;
         }

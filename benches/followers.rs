@@ -50,7 +50,7 @@ async fn build(app: &App, sizes: &Sizes) -> String {
     let mut ids = Vec::new();
     let mut token = String::new();
     for name in ["many", "few", "viewer"] {
-        let opened = app.register(name, "correct horse", None, None, None).await.unwrap();
+        let opened = app.register(name, "correct horse", None, None, None, None).await.unwrap();
         ids.push(opened.viewer.user().unwrap());
         token = opened.token.expose();
     }

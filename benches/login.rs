@@ -96,7 +96,7 @@ async fn sign_in_others(address: &str, time: Duration) -> Vec<Duration> {
 }
 
 async fn register(app: &App, name: &str) -> Opened {
-    app.register(name, "correct horse", None, None, None).await.unwrap()
+    app.register(name, "correct horse", None, None, None, None).await.unwrap()
 }
 
 async fn reader(app: &App) -> Vec<u8> {

@@ -67,7 +67,7 @@ const SLOW: &str = "slow";
 /// Registers `count` users, and returns their sessions.
 async fn register(app: &App, prefix: &str, count: usize) -> Vec<Opened> {
     let register = async |number: usize| {
-        app.register(&format!("{prefix}{number}"), "correct horse", None, None, None).await.unwrap()
+        app.register(&format!("{prefix}{number}"), "correct horse", None, None, None, None).await.unwrap()
     };
     stream::iter(0..count).map(register).buffered(4).collect().await
 }

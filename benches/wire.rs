@@ -70,7 +70,7 @@ struct Knobs {
 /// Registers `count` users, and returns their sessions.
 async fn register(app: &App, prefix: &str, count: usize) -> Vec<Opened> {
     let register = async |number: usize| {
-        app.register(&format!("{prefix}{number}"), "correct horse", None, None, None).await.unwrap()
+        app.register(&format!("{prefix}{number}"), "correct horse", None, None, None, None).await.unwrap()
     };
     stream::iter(0..count).map(register).buffered(4).collect().await
 }
@@ -233,7 +233,7 @@ async fn send_abuse(address: &str, kind: &str, time: Duration) {
 }
 
 async fn measure_abuse(app: &App, server: &Server, sizes: &Sizes) -> Viewer {
-    let viewer = app.register("victim", "correct horse", None, None, None).await.unwrap();
+    let viewer = app.register("victim", "correct horse", None, None, None, None).await.unwrap();
     let fans = register(app, "fan", 40).await;
     for fan in &fans {
         app.follow(&fan.viewer, viewer.viewer.user().unwrap()).await.unwrap();

@@ -48,8 +48,9 @@ impl Audience {
     pub(crate) async fn new(cluster: &Cluster, directory: &str, followers: usize) -> Self {
         let options = ["--timeline-push-limit", "1000000", "--post-publishes-per-author", "1000000"];
         let app = app_at(&cluster.url(), directory, &options).await;
-        let register =
-            async |name: String| app.register(&name, "correct horse", None, None, None).await.unwrap().viewer;
+        let register = async |name: String| {
+            app.register(&name, "correct horse", None, None, None, None).await.unwrap().viewer
+        };
         let author = register("author".to_owned()).await;
         let names = (0..followers).map(|number| format!("u{number}"));
         let viewers: Vec<Viewer> = stream::iter(names).map(register).buffer_unordered(4).collect().await;

@@ -48,7 +48,8 @@ impl Site {
 
 /// Creates the users and their follows. Returns the viewer's session token.
 async fn build(app: &App) -> String {
-    let [star, viewer] = ["star", "viewer"].map(|name| app.register(name, "correct horse", None, None, None));
+    let [star, viewer] =
+        ["star", "viewer"].map(|name| app.register(name, "correct horse", None, None, None, None));
     let (star, viewer) = (star.await.unwrap(), viewer.await.unwrap());
     let [star, reader] = [&star, &viewer].map(|opened| opened.viewer.user().unwrap());
     let fans = users(app, FOLLOWERS).await;
@@ -63,7 +64,7 @@ async fn build(app: &App) -> String {
 /// Registers a user with posts and followers. Returns the name of one of the user's keys, and requests of the user:
 /// some only read lists, and the others wait while the user's slot is half moved.
 async fn other_user(app: &App) -> (String, Vec<Vec<u8>>) {
-    let opened = app.register("other", "correct horse", None, None, None).await.unwrap();
+    let opened = app.register("other", "correct horse", None, None, None, None).await.unwrap();
     let (other, token) = (opened.viewer.user().unwrap(), opened.token.expose());
     for content in ["one", "two", "three"] {
         app.publish(&opened.viewer, content, Some("bench"), Visibility::Public, None).await.unwrap();

@@ -66,7 +66,7 @@ impl World {
     pub(crate) async fn build(redis: &Redis, sizes: &Sizes) -> Self {
         let app = redis.app(&[]).await;
         let users = users(&app, sizes.users).await;
-        let opened = app.register("viewer", "correct horse", None, None, None).await.unwrap();
+        let opened = app.register("viewer", "correct horse", None, None, None, None).await.unwrap();
         let viewer = opened.viewer.user().unwrap();
         let mut follows = random_follows(&users, sizes.follows);
         follows.extend(follows_around(&users, viewer));

@@ -70,7 +70,7 @@ impl World {
     pub(crate) async fn build(sizes: &Sizes) -> Self {
         let redis = Redis::start(None);
         let app = redis.app(&[]).await;
-        let opened = app.register("viewer", "correct horse", None, None, None).await.unwrap();
+        let opened = app.register("viewer", "correct horse", None, None, None, None).await.unwrap();
         let viewer = opened.viewer.user().unwrap();
         let ids = users(&app, sizes.users).await;
         settle(&app, &ids).await;

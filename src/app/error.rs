@@ -144,6 +144,10 @@ pub enum Reason {
     IdempotencyMismatch,
     /// The caller has made too many attempts.
     Throttled,
+    /// No one can register.
+    RegistrationClosed,
+    /// The invite is missing, unknown, expired or used up.
+    InviteInvalid,
 }
 
 /// The inputs that rules apply to.
@@ -167,6 +171,7 @@ pub enum Field {
     PostId,
     Country,
     Subdivision,
+    Invite,
 }
 
 /// Internal failures. The cause is logged, never sent to the client.
@@ -318,6 +323,11 @@ impl Faults {
             Err((Part::Subdivision, violation)) => (Field::Subdivision, Err(violation)),
         };
         self.check(field, checked)
+    }
+
+    /// Returns the checked value. If it breaks a rule, records the violation and returns `None`.
+    pub(super) fn check_rule<T>(&mut self, checked: Result<T, RuleViolation>) -> Option<T> {
+        checked.map_err(|violation| self.0.push(violation)).ok()
     }
 
     /// Returns true if no violation is recorded.

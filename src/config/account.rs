@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::model::clock::Timestamp;
 use crate::model::session::Session;
@@ -11,6 +11,12 @@ use crate::model::session::Session;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Accounts")]
 pub struct AccountConfig {
+    /// Who can register an account.
+    ///
+    /// `fanfold invite` creates and lists invites. `fanfold import` and `fanfold demo` create users in every mode.
+    #[arg(long, value_name = "MODE", env = "FANFOLD_ACCOUNT_REGISTRATION", default_value = "open")]
+    pub account_registration: RegistrationMode,
+
     /// End all other sessions of a user at each login.
     #[arg(long, env = "FANFOLD_SESSION_SINGLE")]
     #[arg(alias = "sessions-single")]
@@ -84,6 +90,17 @@ pub struct AccountConfig {
     #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_QUEUE_PER_ADDRESS", default_value_t = 32)]
     #[arg(alias = "passwords-per-address", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub password_queue_per_address: u32,
+}
+
+/// Who can register an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RegistrationMode {
+    /// Everyone.
+    Open,
+    /// Holders of an invite.
+    Invite,
+    /// No one.
+    Closed,
 }
 
 impl AccountConfig {

@@ -26,7 +26,7 @@ mod value;
 
 use clap::{Args, ValueEnum};
 
-pub use crate::config::account::AccountConfig;
+pub use crate::config::account::{AccountConfig, RegistrationMode};
 pub use crate::config::budget::BudgetConfig;
 pub use crate::config::client::ClientConfig;
 pub use crate::config::file::{FILE_NAME, File, FileError};

@@ -1,6 +1,8 @@
-//! What moderators do: suspend accounts and lift that.
+//! What moderators do: suspend accounts and lift that, and invite users ([`invite`]).
 //!
 //! Not here: what follows from the state of an account (`app::account`).
+
+pub mod invite;
 
 use crate::app::App;
 use crate::app::error::{Error, Field, Reason};

@@ -118,29 +118,36 @@ pub enum Created {
 }
 
 /// An account to create, with the id issued for it.
-struct Candidate<'a> {
-    account: &'a NewAccount,
-    id: UserId,
+pub(super) struct Candidate<'a> {
+    pub(super) account: &'a NewAccount,
+    pub(super) id: UserId,
 }
 
+/// Maximum number of attempts to create a user. The repairer revokes an id only if the caller stalls for a minute, so
+/// several failures in a row indicate a persistent problem.
+pub(super) const ATTEMPTS: usize = 3;
+
 impl App {
-    /// Creates an account and opens its first session.
+    /// Creates an account and opens its first session. Unless registration requires an invite, ignores `invite`.
     pub async fn register(
         &self,
         username: &str,
         password: &str,
         display_name: Option<&str>,
         label: Option<&str>,
+        invite: Option<&str>,
         from: Option<Address>,
     ) -> Result<Opened, Error> {
+        self.check_registration_is_possible()?;
         let mut faults = Faults::default();
         let username = faults.check(Field::Username, Username::parse(username));
         let password = faults.check(Field::Password, Password::choose(password));
         let display_name =
             display_name.map(|text| faults.check(Field::DisplayName, DisplayName::parse(text)));
         let label = faults.check(Field::Label, Label::parse(label.unwrap_or_default()));
-        let (Some(username), Some(password), Some(label), None | Some(Some(_))) =
-            (username, password, label, &display_name)
+        let invite = faults.check_rule(self.required_invite(invite));
+        let (Some(username), Some(password), Some(label), Some(invite), None | Some(Some(_))) =
+            (username, password, label, invite, &display_name)
         else {
             return Err(faults.into_error());
         };
@@ -148,9 +155,14 @@ impl App {
         let mut batch = Batch::new("register: name");
         let token = from.map(|from| batch.push(self.take_for_registration(from)));
         let holder = batch.push(name::holder(self.keys(), &username));
+        let read_invite = invite.as_ref().map(|code| batch.push(self.read_invite(code)));
         let mut replies = batch.send(self.store()).await?;
         token.map_or(Ok(()), |token| admit(replies.take(token)?))?;
-        // This check detects most taken names before the cost of hashing.
+        // These checks detect most invalid invites and taken names before the cost of hashing. The invite is first, so that
+        // only its holders learn which names are taken.
+        if let Some(read) = read_invite {
+            self.check_invite(replies.take(read)?).await?;
+        }
         if replies.take(holder)?.is_some() {
             return Err(taken());
         }
@@ -170,7 +182,11 @@ impl App {
             subject: None,
             sign_in: Some(label),
         };
-        match self.make_users(vec![account]).await?.pop() {
+        let created = match &invite {
+            Some(code) => self.make_invited(&account, code).await?,
+            None => self.make_users(vec![account]).await?.pop(),
+        };
+        match created {
             Some(Created::User(_, Some(opened))) => {
                 if let Some(from) = from {
                     self.record_first_address(&username, from).await;
@@ -230,9 +246,6 @@ impl App {
     ///
     /// Names must be distinct.
     pub(super) async fn make_users(&self, accounts: Vec<NewAccount>) -> Result<Vec<Created>, Error> {
-        /// Maximum number of attempts. The repairer revokes an id only if this call stalls for a minute, so
-        /// several failures in a row indicate a persistent problem.
-        const ATTEMPTS: usize = 3;
         let mut made: Vec<Option<Created>> = accounts.iter().map(|_| None).collect();
         for _ in 0..ATTEMPTS {
             let open: Vec<usize> = (0..made.len()).filter(|&index| made[index].is_none()).collect();
@@ -252,23 +265,36 @@ impl App {
     async fn try_to_make(&self, accounts: &[&NewAccount]) -> Result<Vec<Option<Created>>, Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let candidates = self.issue_ids(accounts).await?;
+        self.make(&candidates, &deadline).await
+    }
+
+    /// Creates users with issued ids. Returns `None` for each user whose id was revoked.
+    pub(super) async fn make(
+        &self,
+        candidates: &[Candidate<'_>],
+        deadline: &Deadline<'_>,
+    ) -> Result<Vec<Option<Created>>, Error> {
         let operation = |candidate: &Candidate<'_>| Operation::Name {
             username: candidate.account.username.clone(),
             user: candidate.id,
         };
         let intents = self.intents(candidates.iter().map(operation));
-        self.record(&intents, &deadline).await?;
+        self.record(&intents, deadline).await?;
         deadline.check()?;
-        let holders = self.reserve_names(&candidates).await?;
+        let holders = self.reserve_names(candidates).await?;
         deadline.check()?;
-        let outcomes = self.create_users(&candidates, &holders).await?;
+        let outcomes = self.create_users(candidates, &holders).await?;
         deadline.check()?;
-        self.settle_names(&candidates, &outcomes).await?;
+        self.settle_names(candidates, &outcomes).await?;
         self.forget(&intents).await?;
         Ok(outcomes)
     }
 
-    async fn issue_ids<'a>(&self, accounts: &[&'a NewAccount]) -> Result<Vec<Candidate<'a>>, Error> {
+    /// Issues an id for each account.
+    pub(super) async fn issue_ids<'a>(
+        &self,
+        accounts: &[&'a NewAccount],
+    ) -> Result<Vec<Candidate<'a>>, Error> {
         let count = accounts.len() as u64;
         let last = user::issue_ids(self.keys(), count).send("make user: ids", self.store()).await?;
         let ids = (last + 1 - count..=last).filter_map(UserId::new);

@@ -25,6 +25,8 @@ pub(super) struct RegisterInput {
     /// A label for the session, shown in `Viewer.sessions`: up to 100 characters.
     #[graphql(default_with = "Some(String::new())")]
     label: Option<String>,
+    /// The code of an invite, if the server requires one; otherwise, the code is ignored. Case is ignored.
+    invite: Option<String>,
 }
 
 /// Input of `login`.
@@ -113,9 +115,10 @@ impl AccountMutation {
         input: RegisterInput,
     ) -> Option<Result<RegisterPayload, Error>> {
         let scope = Scope::of(context);
-        let RegisterInput { username, password, display_name, label } = input;
-        let (display_name, label, from) = (display_name.as_deref(), label.as_deref(), scope.address());
-        let done = scope.app.register(&username, &password, display_name, label, from).await;
+        let RegisterInput { username, password, display_name, label, invite } = input;
+        let (display_name, label, invite) = (display_name.as_deref(), label.as_deref(), invite.as_deref());
+        let from = scope.address();
+        let done = scope.app.register(&username, &password, display_name, label, invite, from).await;
         Some(split(done).map(|(opened, errors)| {
             let (token, viewer) = signed_in(&scope, opened);
             RegisterPayload { token, viewer, errors }

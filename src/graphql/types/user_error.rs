@@ -42,6 +42,10 @@ pub(in crate::graphql) enum UserErrorCode {
     IdempotencyMismatch,
     /// Too many attempts. Retry after `retryAfterSeconds`. Credentials, if any, were not checked.
     Throttled,
+    /// No one can register on this server.
+    RegistrationClosed,
+    /// Registration requires an invite, and the invite is missing, unknown, expired or used up.
+    InviteInvalid,
 }
 
 /// The user errors in a mutation's payload.
@@ -99,6 +103,7 @@ fn path(field: Field) -> Vec<&'static str> {
         Field::Platform => "platform",
         Field::IdempotencyKey => "idempotencyKey",
         Field::PostId => "postId",
+        Field::Invite => "invite",
         Field::Country => return vec!["input", "region", "country"],
         Field::Subdivision => return vec!["input", "region", "subdivision"],
     };

@@ -243,7 +243,7 @@ async fn a_socket_that_changes_the_password_receives_the_new_token_before_it_is_
 #[tokio::test]
 async fn a_session_that_is_revoked_meanwhile_does_not_change_the_password() {
     let world = World::new().await;
-    let ada = world.app.register("ada", PASSWORD, None, None, None).await.unwrap().viewer;
+    let ada = world.app.register("ada", PASSWORD, None, None, None, None).await.unwrap().viewer;
     let owner = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
     let change = |app: App| {
         let thief = ada.clone();
@@ -268,7 +268,7 @@ async fn a_session_that_is_revoked_meanwhile_does_not_change_the_password() {
 async fn a_change_of_the_password_that_is_sent_twice_is_applied_once() {
     let world = World::new().await;
     let keys = world.app.store().keys().clone();
-    let ada = world.app.register("ada", PASSWORD, None, None, None).await.unwrap();
+    let ada = world.app.register("ada", PASSWORD, None, None, None, None).await.unwrap();
     let user = ada.viewer.user().unwrap();
     let verified = store::user::password(&keys, user).send("test", world.app.store()).await.unwrap().unwrap();
     let new = PasswordHash::from_phc("new");

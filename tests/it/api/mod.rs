@@ -22,6 +22,7 @@ pub(crate) mod persisted;
 pub(crate) mod post;
 mod post_visibility;
 pub(crate) mod region;
+mod registration;
 pub(crate) mod relation;
 pub(crate) mod session;
 pub(crate) mod throttle;

@@ -197,7 +197,7 @@ async fn one_address_may_not_try_many_names_but_its_known_users_sign_in() {
     assert_eq!(buckets.len(), 4);
     assert_eq!(reason(&world.app, "ada", PASSWORD, Some(HOME)).await, None);
     assert_eq!(reason(&world.app, "ada", PASSWORD, Some(stranger(1))).await, None);
-    world.app.register("bob", PASSWORD, None, None, None).await.unwrap();
+    world.app.register("bob", PASSWORD, None, None, None, None).await.unwrap();
     assert_eq!(reason(&world.app, "bob", PASSWORD, Some(HOME)).await, Some(Reason::Throttled));
 }
 
@@ -300,7 +300,7 @@ async fn guesses_through_a_session_are_limited_and_affect_no_other_session() {
 async fn registrations_are_counted_by_address() {
     let world = World::with(&["--account-registrations-per-address", "2"]).await;
     let register = async |name: &str, from| {
-        violation(world.app.register(name, PASSWORD, None, None, Some(Address::from(from))).await)
+        violation(world.app.register(name, PASSWORD, None, None, None, Some(Address::from(from))).await)
     };
     assert_eq!(register("ann0", HOME).await, None);
     assert_eq!(register("ann1", HOME).await, None);

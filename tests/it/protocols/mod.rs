@@ -9,6 +9,7 @@ pub(crate) mod edge;
 pub(crate) mod failover;
 pub(crate) mod fanout;
 pub(crate) mod first_sign_in;
+mod invites;
 pub(crate) mod live;
 pub(crate) mod look;
 pub(crate) mod merge;

@@ -39,7 +39,9 @@ async fn begin(world: &World, Claim { name, registers }: Claim, confirmed: &Conf
     let username = Username::parse(name).unwrap();
     let work = async move |app: App| {
         let made = if registers {
-            app.register(name, PASSWORD, None, None, None).await.map(|opened| opened.viewer.user().unwrap())
+            app.register(name, PASSWORD, None, None, None, None)
+                .await
+                .map(|opened| opened.viewer.user().unwrap())
         } else {
             let newcomer = NewAccount {
                 display_name: (&username).into(),
@@ -149,7 +151,7 @@ async fn a_name_left_reserved_is_free_again_after_a_minute() {
     let mut interrupted = begin(&world, claim, &Confirmed::default()).await;
     interrupted.step_to(Moment::After, "make user: reserve").await;
     interrupted.interrupt().await;
-    let register = async || world.app.register("ada", PASSWORD, None, None, None).await.is_ok();
+    let register = async || world.app.register("ada", PASSWORD, None, None, None, None).await.is_ok();
     assert!(!register().await);
     world.clock.advance(Duration::from_secs(30));
     world.app.repair().await.unwrap();
@@ -202,7 +204,7 @@ async fn a_counter_that_falls_back_harms_no_user() {
     world.register("ada").await;
     world.register("bob").await;
     world.redis.raw::<String>(&["SET", "ff:{g}:next:user", "0"]);
-    let made = world.app.register("eve", PASSWORD, None, None, None).await.unwrap();
+    let made = world.app.register("eve", PASSWORD, None, None, None, None).await.unwrap();
     assert_eq!(made.viewer.user(), UserId::new(3));
     for name in ["ada", "bob", "eve"] {
         assert!(world.app.login(name, PASSWORD, None, None).await.is_ok(), "{name}");
@@ -223,10 +225,10 @@ async fn a_name_that_cannot_be_freed_blocks_nothing_else() {
     world.redis.raw::<String>(&["SET", &shard, "no index"]);
     world.clock.advance(Duration::from_mins(2));
     world.app.repair().await.unwrap();
-    assert!(world.app.register(NAMES[1], PASSWORD, None, None, None).await.is_ok());
+    assert!(world.app.register(NAMES[1], PASSWORD, None, None, None, None).await.is_ok());
     // The failed repair is retried.
     world.redis.raw::<i64>(&["DEL", &shard]);
     world.redis.raw::<i64>(&["HSET", &shard, NAMES[0], "?1"]);
     world.app.repair().await.unwrap();
-    assert!(world.app.register(NAMES[0], PASSWORD, None, None, None).await.is_ok());
+    assert!(world.app.register(NAMES[0], PASSWORD, None, None, None, None).await.is_ok());
 }

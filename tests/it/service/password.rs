@@ -199,7 +199,7 @@ async fn right_passwords_are_counted_too_by_account_and_by_address() {
 #[tokio::test]
 async fn changing_the_password_counts_as_a_right_one() {
     let world = World::with(&["--password-successes-per-account", "3"]).await;
-    let mut viewer = world.app.register("ada", PASSWORD, None, None, None).await.unwrap().viewer;
+    let mut viewer = world.app.register("ada", PASSWORD, None, None, None, None).await.unwrap().viewer;
     for _ in 0..3 {
         viewer = world.app.change_password(&viewer, PASSWORD, PASSWORD, None).await.unwrap().viewer;
     }

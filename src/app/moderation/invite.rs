@@ -1,0 +1,211 @@
+//! Invites, and registration with them.
+//!
+//! A registration takes a use of its invite for the issued user id before it creates the user, so that an invite never
+//! has more users than uses. The use is *unfinished* until the registration has ended: then the user exists, or the
+//! use is returned to the invite.
+//!
+//! An interrupted registration leaves an unfinished use behind. When an invite looks used up, and when invites are
+//! listed, unfinished uses that are old enough to be abandoned ([`crate::app::deadline`]) are settled: if the user does
+//! not exist, the id is revoked, so that a late writer cannot create the user, and the use is returned.
+
+use std::num::NonZeroU32;
+
+use crate::app::App;
+use crate::app::deadline::{ABANDONED_AFTER, Deadline};
+use crate::app::error::{Error, Field, Reason, RuleViolation};
+use crate::app::user::{ATTEMPTS, Created, NewAccount};
+use crate::config::RegistrationMode;
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::model::invite::{Invite, InviteCode, InviteNote, InviteState};
+use crate::store::batch::Batch;
+use crate::store::command::Command;
+use crate::store::invite::{self, StoredInvite, Use};
+use crate::store::user;
+
+/// Number of invites read at a time.
+const PAGE: usize = 1_000;
+
+impl App {
+    /// Creates an invite with which `uses` users can register before `expires_at`.
+    pub async fn create_invite(
+        &self,
+        uses: NonZeroU32,
+        expires_at: Option<Timestamp>,
+        note: InviteNote,
+    ) -> Result<Invite, Error> {
+        let code = InviteCode::issue(self.rng());
+        let invite = Invite { code, uses, used: 0, expires_at, created_at: self.now(), note };
+        invite::create(self.keys(), &invite).send("create invite", self.store()).await?;
+        Ok(invite)
+    }
+
+    /// Returns all invites, newest first, including those that have expired or are used up.
+    pub async fn invites(&self) -> Result<Vec<Invite>, Error> {
+        let codes = invite::codes(self.keys()).send("invites: codes", self.store()).await?;
+        let mut invites = Vec::with_capacity(codes.len());
+        for page in codes.chunks(PAGE) {
+            for stored in self.read_invites(page).await?.into_iter().flatten() {
+                invites.extend(self.settled(stored).await?.map(|stored| stored.invite));
+            }
+        }
+        Ok(invites)
+    }
+
+    /// Deletes an invite: no one can register with it any more. The users who have registered with it stay. Returns
+    /// false if there is no such invite.
+    pub async fn revoke_invite(&self, code: &InviteCode) -> Result<bool, Error> {
+        Ok(invite::revoke(self.keys(), code).send("revoke invite", self.store()).await?)
+    }
+
+    /// Fails if no one can register.
+    pub(in crate::app) fn check_registration_is_possible(&self) -> Result<(), Error> {
+        match self.0.rules.account.account_registration {
+            RegistrationMode::Open | RegistrationMode::Invite => Ok(()),
+            RegistrationMode::Closed => {
+                Err(Error::rule(Reason::RegistrationClosed, None, "Registration is closed."))
+            }
+        }
+    }
+
+    /// Returns the invite that a registration needs; `None` if it needs none.
+    pub(in crate::app) fn required_invite(
+        &self,
+        code: Option<&str>,
+    ) -> Result<Option<InviteCode>, RuleViolation> {
+        if self.0.rules.account.account_registration != RegistrationMode::Invite {
+            return Ok(None);
+        }
+        let code = code.ok_or_else(|| invalid("Registration requires an invite."))?;
+        InviteCode::parse(code).map(Some).ok_or_else(unknown)
+    }
+
+    /// Reads an invite with its unfinished uses that are abandoned.
+    pub(in crate::app) fn read_invite(&self, code: &InviteCode) -> Command<Option<StoredInvite>> {
+        invite::read(self.keys(), code, self.now().minus(ABANDONED_AFTER))
+    }
+
+    /// Fails if the invite cannot be used. Makes no round trip unless the invite looks used up.
+    pub(in crate::app) async fn check_invite(&self, mut stored: Option<StoredInvite>) -> Result<(), Error> {
+        if let Some(found) = stored.take_if(|found| found.invite.state(self.now()) == InviteState::UsedUp) {
+            stored = self.settled(found).await?;
+        }
+        match stored.map(|stored| stored.invite.state(self.now())) {
+            Some(InviteState::Valid) => Ok(()),
+            Some(InviteState::Expired) => Err(expired().into()),
+            Some(InviteState::UsedUp) => Err(used_up().into()),
+            None => Err(unknown().into()),
+        }
+    }
+
+    /// Creates a user with an invite. Makes two more round trips than [`App::make_users`], or three if
+    /// the name is taken. Returns `None` if the id was
+    /// revoked in every attempt.
+    pub(in crate::app) async fn make_invited(
+        &self,
+        account: &NewAccount,
+        code: &InviteCode,
+    ) -> Result<Option<Created>, Error> {
+        for _ in 0..ATTEMPTS {
+            let deadline = Deadline::start(&*self.0.clock);
+            let candidates = self.issue_ids(&[account]).await?;
+            let Some(user) = candidates.first().map(|candidate| candidate.id) else { break };
+            self.take_use(code, user, deadline.began()).await?;
+            let made = match deadline.check() {
+                Ok(()) => self.make(&candidates, &deadline).await,
+                Err(late) => Err(late),
+            };
+            let is_created = matches!(made.as_deref(), Ok([Some(Created::User(..))]));
+            self.end_use(code, user, is_created).await;
+            if let Some(created) = made?.pop().flatten() {
+                return Ok(Some(created));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes a use of an invite for the id of a user who is about to be created.
+    async fn take_use(&self, code: &InviteCode, user: UserId, at: Timestamp) -> Result<(), Error> {
+        let take =
+            async || invite::take(self.keys(), code, user, at).send("invite: take", self.store()).await;
+        let mut taken = take().await?;
+        if taken == Use::UsedUp {
+            let stored = self.read_invite(code).send("invite: read", self.store()).await?;
+            self.check_invite(stored).await?;
+            taken = take().await?;
+        }
+        match taken {
+            Use::Taken => Ok(()),
+            Use::Unknown => Err(unknown().into()),
+            Use::Expired => Err(expired().into()),
+            Use::UsedUp => Err(used_up().into()),
+        }
+    }
+
+    /// Ends a use: finishes it if the user was created, and settles it otherwise. Logs a failure, after which the use is
+    /// settled later.
+    async fn end_use(&self, code: &InviteCode, user: UserId, is_created: bool) {
+        let ended = if is_created {
+            let finish = invite::finish(self.keys(), code, user).send("invite: finish", self.store());
+            finish.await.map(drop).map_err(Error::from)
+        } else {
+            // If creating the user failed, Redis may still have executed the step that failed.
+            self.settle_uses(code, &[user]).await
+        };
+        if let Err(error) = ended {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "the use of an invite could not be ended; settling it later");
+        }
+    }
+
+    /// Settles the abandoned uses of an invite, and returns the invite as it is then; `None` if it was revoked in the
+    /// meantime. Makes no round trips if there are no abandoned uses.
+    async fn settled(&self, mut stored: StoredInvite) -> Result<Option<StoredInvite>, Error> {
+        while !stored.unfinished.is_empty() {
+            self.settle_uses(&stored.invite.code, &stored.unfinished).await?;
+            let read = self.read_invite(&stored.invite.code).send("invite: read", self.store()).await?;
+            let Some(read) = read else { return Ok(None) };
+            stored = read;
+        }
+        Ok(Some(stored))
+    }
+
+    /// Finishes the uses of users who exist. Revokes the ids of the others, and returns their uses. Makes two round
+    /// trips.
+    async fn settle_uses(&self, code: &InviteCode, users: &[UserId]) -> Result<(), Error> {
+        let mut batch = Batch::new("invite: revoke");
+        let revoke = |user: &UserId| batch.push(user::revoke_unless_exists(self.keys(), *user, self.now()));
+        let tickets = users.iter().map(revoke).collect();
+        let exist = batch.send(self.store()).await?.take_all(tickets)?;
+        let mut batch = Batch::new("invite: settle");
+        let settle = |(user, exists): (&UserId, bool)| {
+            let end = if exists { invite::finish } else { invite::give_back };
+            batch.push(end(self.keys(), code, *user))
+        };
+        let tickets = users.iter().zip(exist).map(settle).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
+    }
+
+    async fn read_invites(&self, codes: &[InviteCode]) -> Result<Vec<Option<StoredInvite>>, Error> {
+        let mut batch = Batch::new("invites: read");
+        let tickets = codes.iter().map(|code| batch.push(self.read_invite(code))).collect();
+        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+    }
+}
+
+fn invalid(message: &str) -> RuleViolation {
+    RuleViolation::new(Reason::InviteInvalid, Field::Invite, message)
+}
+
+fn unknown() -> RuleViolation {
+    invalid("This invite does not exist.")
+}
+
+fn expired() -> RuleViolation {
+    invalid("This invite has expired.")
+}
+
+fn used_up() -> RuleViolation {
+    invalid("This invite has been used up.")
+}
