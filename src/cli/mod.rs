@@ -14,6 +14,7 @@ mod files;
 mod healthcheck;
 mod import;
 mod man;
+mod invite;
 mod memory;
 mod notify;
 mod people;
@@ -82,6 +83,7 @@ enum Command {
     Schema(schema::Schema),
     Demo(demo::Demo),
     Import(import::Import),
+    Invite(invite::Invite),
     Check(check::Check),
     Memory(memory::Memory),
     Config(config::Config),
@@ -119,6 +121,7 @@ pub fn main() -> ExitCode {
             Command::Schema(command) => command.run(),
             Command::Demo(command) => command.run().await,
             Command::Import(command) => command.run().await,
+            Command::Invite(command) => command.run().await,
             Command::Check(command) => command.run().await,
             Command::Memory(command) => command.run().await,
             Command::Config(command) => command.run(&resolved),

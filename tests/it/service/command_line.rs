@@ -307,6 +307,8 @@ fn the_page_for_operators_has_all_options_with_their_defaults() {
         &["demo"],
         &["healthcheck"],
         &["doctor"],
+        &["invite", "create"],
+        &["invite", "list"],
     ];
     let others: Vec<String> = commands.iter().flat_map(|command| options_of(command).into_keys()).collect();
     let prose = [include_str!("../../../docs/clients.md"), page];

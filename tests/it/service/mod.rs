@@ -17,6 +17,7 @@ pub(crate) mod generated;
 pub(crate) mod half_moved;
 pub(crate) mod handshake;
 pub(crate) mod jwt;
+mod invite;
 pub(crate) mod lagging;
 mod listeners;
 pub(crate) mod memory;
