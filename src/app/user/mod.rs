@@ -9,6 +9,8 @@
 //!
 //! An interrupted call leaves a reservation behind. If the user exists, the repairer settles the name.
 //! Otherwise, the repairer revokes the id, so that a late step 3 has no effect, and frees the name.
+//!
+//! Not here: what a registration with an invite does before and after these steps (`app::moderation::invite`).
 
 pub(in crate::app) mod first_sign_in;
 pub mod read;

@@ -50,6 +50,43 @@ async fn use_up(world: &World, code: &str) -> usize {
     unreachable!("an invite is used up at some time")
 }
 
+/// Returns the batches that a registration sends.
+async fn batches(world: &World, name: &'static str, code: &str) -> Vec<&'static str> {
+    let mut actor = begin(world, name, code).await;
+    let mut batches = Vec::new();
+    while let Some(stop) = actor.waits {
+        if stop.moment == Moment::Before {
+            batches.push(stop.batch);
+        }
+        actor.step().await;
+    }
+    batches
+}
+
+#[tokio::test]
+async fn only_a_registration_that_needs_an_invite_makes_round_trips_for_it() {
+    let open = World::new().await;
+    let code = invite(&open, 1).await;
+    let usual = [
+        "register: name",
+        "make user: ids",
+        "record intents",
+        "make user: reserve",
+        "make user: create",
+        "make user: settle",
+        "drop intents",
+    ];
+    assert_eq!(batches(&open, "ada", &code).await, usual);
+    let invited = World::with(&INVITED).await;
+    let code = invite(&invited, 1).await;
+    let mut more = usual.to_vec();
+    more.insert(2, "invite: take");
+    more.push("invite: finish");
+    assert_eq!(batches(&invited, "ada", &code).await, more);
+    // That the invite is used up is found before the password is hashed.
+    assert_eq!(batches(&invited, "bob", &code).await, ["register: name"]);
+}
+
 #[tokio::test]
 async fn a_registration_interrupted_at_any_step_costs_a_use_only_if_the_user_exists() {
     const USES: usize = 2;
