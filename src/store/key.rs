@@ -887,6 +887,12 @@ mod tests {
         }
         assert_eq!(keys.blocking(user).name(), "ff:{u7}:blocking");
         assert_eq!(keys.fence(user, UserId::new(9).unwrap()).name(), "ff:{u7}:fence:9");
+    }
+
+    #[test]
+    fn the_format_of_other_keys_is_part_of_the_stored_data() {
+        let keys = Keys::new("ff:", 16_384);
+        let user = UserId::new(7).unwrap();
         let post = PostId::new(9).unwrap();
         assert_eq!(keys.next_post().name(), "ff:{g}:next:post");
         assert_eq!(keys.probe().name(), "ff:{g}:probe");

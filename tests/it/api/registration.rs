@@ -178,6 +178,7 @@ async fn users_are_imported_in_every_mode() {
         region: None,
         created_at: world.clock.now(),
         password: None,
+        subject: None,
         sign_in: None,
     };
     assert_eq!(world.app.import_users(vec![account]).await.unwrap().created, 1);

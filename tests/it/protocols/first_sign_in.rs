@@ -75,7 +75,8 @@ impl Setting {
                 Actor::begin(&self.world.app, sign_in).await
             }
             Work::Register => {
-                let register = async |app: App| drop(app.register(NAME, PASSWORD, None, None, None).await);
+                let register =
+                    async |app: App| drop(app.register(NAME, PASSWORD, None, None, None, None).await);
                 Actor::begin(&self.world.app, register).await
             }
         }
@@ -214,7 +215,8 @@ async fn an_interrupted_first_request_is_finished_by_the_repairer() {
 async fn a_reservation_for_an_id_in_use_never_leads_to_its_user() {
     let setting = Setting::new().await;
     let world = &setting.world;
-    let ben = world.app.register("ben", PASSWORD, None, None, None).await.unwrap().viewer.user().unwrap();
+    let ben =
+        world.app.register("ben", PASSWORD, None, None, None, None).await.unwrap().viewer.user().unwrap();
     // The counter falls back, as after a failover, and the first request is interrupted after its reservation.
     world.redis.raw::<String>(&["SET", "ff:{g}:next:user", "0"]);
     let confirmed = Confirmed::default();

@@ -299,7 +299,7 @@ fn the_page_for_operators_has_all_options_with_their_defaults() {
         options.into_iter().map(|(name, default)| (name, plain(default))).collect();
     assert_eq!(listed, options);
 
-    let commands: [&[&str]; 7] = [
+    let commands: [&[&str]; 9] = [
         &["deliver"],
         &["archive", "run"],
         &["check"],
