@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::future::join_all;
 use redis::{ConnectionInfo, RedisError, RedisWrite as _};
 use tokio::runtime::Handle;
@@ -193,19 +192,14 @@ impl Cluster {
     pub(super) async fn ask_all(&self, pipeline: Pipeline) -> Vec<Result<Replies, Error>> {
         let (count, bytes) = (pipeline.len(), pipeline.into_bytes());
         let topology = self.state.known.topology();
-        let ask = |master| self.send_to(master, bytes.clone(), count);
+        let ask = async |master| in_time(self.pool(master).send(bytes.clone(), count)).await;
         join_all(topology.masters().iter().map(ask)).await
     }
 
     /// Sends a pipeline to one master, and returns its replies.
     pub(super) async fn exchange_with(&self, master: &Node, pipeline: Pipeline) -> Result<Replies, Error> {
         let (count, bytes) = (pipeline.len(), pipeline.into_bytes());
-        self.send_to(master, bytes, count).await
-    }
-
-    async fn send_to(&self, master: &Node, bytes: Bytes, count: usize) -> Result<Replies, Error> {
-        let asked = timeout(EXCHANGE, self.pool(master).send(bytes, count)).await;
-        asked.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
+        in_time(self.pool(master).send(bytes, count)).await
     }
 
     /// Returns true if most masters respond within a second.
@@ -223,8 +217,7 @@ impl Cluster {
     /// Sends a pipeline and waits for its replies. What cannot be answered in time is answered by an error of its own.
     pub(super) async fn exchange(&self, pipeline: Pipeline) -> Result<Replies, Error> {
         self.refresh_if_stale();
-        let exchanged = timeout(EXCHANGE, self.distribute(Distribution::of(pipeline))).await;
-        exchanged.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
+        in_time(self.distribute(Distribution::of(pipeline))).await
     }
 
     async fn distribute(&self, mut distribution: Distribution) -> Result<Replies, Error> {
@@ -396,6 +389,11 @@ async fn send_to_replica(
         replicas.forget(group.node());
     }
     answered.ok_or_else(unreachable)
+}
+
+/// Fails if an exchange takes too long.
+async fn in_time(exchange: impl Future<Output = Result<Replies, Error>>) -> Result<Replies, Error> {
+    timeout(EXCHANGE, exchange).await.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
 }
 
 /// Sends one command without keys; `None` if the node does not answer in time.

@@ -969,8 +969,16 @@ mod tests {
         let (_, keys) = code.split_once("impl Keys {").unwrap();
         let functions: Vec<&str> =
             keys.split("pub fn ").skip(1).filter_map(|function| function.split('(').next()).collect();
-        let others =
-            ["new", "with_fanout_partitions", "fanout_partitions", "sharded", "is_sharded", "name_shards"];
+        let others = [
+            "new",
+            "with_fanout_partitions",
+            "fanout_partitions",
+            "sharded",
+            "is_sharded",
+            "name_shards",
+            "prefix",
+            "found<Kind>",
+        ];
         for name in functions.iter().filter(|name| !others.contains(name)) {
             let is_called = tests.contains(&format!("keys.{name}("));
             assert!(is_called, "the format of the key `{name}` is not tested");
