@@ -120,6 +120,11 @@ impl Key {
     #[must_use]
     pub fn default_literal(&self) -> Option<String> {
         let texts = self.arg.get_default_values().iter().map(|text| text.to_string_lossy().into_owned());
+        let items = |text: String| match self.arg.get_value_delimiter() {
+            Some(delimiter) => text.split(delimiter).map(str::to_owned).collect(),
+            None => vec![text],
+        };
+        let texts = texts.flat_map(items);
         let texts: Vec<String> = texts.collect();
         let has_default = !texts.is_empty() || self.form().is_list || self.form().item == Item::Flag;
         has_default.then(|| self.literal(&texts))

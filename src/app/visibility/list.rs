@@ -264,8 +264,7 @@ impl<L: Load> Visible<'_, L> {
     }
 
     /// Returns all entries of one of the viewer's own lists, newest first; `None` if the list is not among the
-    /// exclusions, but stored. Makes one round trip, or two for a viewer whom too many users block to cache; none if the
-    /// list is empty.
+    /// exclusions, but stored. Makes at most one round trip.
     async fn own_entries(&self, list: OwnList) -> Result<Option<Vec<Position>>, Error> {
         let viewer = self.viewer.signed_in()?;
         let exclusions = self.app.exclusions(viewer).await?;
@@ -280,17 +279,10 @@ impl<L: Load> Visible<'_, L> {
             let mut hidden = hidden.into_iter();
             entries.retain(|_| hidden.next() == Some(false));
         }
-        if !entries.is_empty() {
-            // The entries of inactive users stay among the exclusions, which keep hiding them once they are active.
-            let users = Shared(entries.iter().map(|entry| entry.user).collect());
-            let inactive = self.load.load(InactiveAmong(users)).await?;
-            let mut inactive = inactive.iter();
-            entries.retain(|_| inactive.next() == Some(&false));
-        }
         Ok(Some(entries))
     }
 
-    /// Returns a page of one of the viewer's own lists. Makes at most two round trips, and further ones to replace
+    /// Returns a page of one of the viewer's own lists. Makes at most one round trip, and further ones to replace
     /// requests of users whom the viewer may not see.
     pub async fn own_page(
         &self,
@@ -308,7 +300,13 @@ impl<L: Load> Visible<'_, L> {
     /// Returns the length of one of the viewer's own lists. Makes at most two round trips.
     pub async fn own_count(&self, list: OwnList) -> Result<u64, Error> {
         match self.own_entries(list).await? {
-            Some(entries) => Ok(entries.len() as u64),
+            Some(entries) if entries.is_empty() => Ok(0),
+            Some(entries) => {
+                // Pages leave out inactive users by themselves, because these have no record.
+                let users = Shared(entries.iter().map(|entry| entry.user).collect());
+                let inactive = self.load.load(InactiveAmong(users)).await?;
+                Ok(inactive.iter().filter(|is_inactive| !**is_inactive).count() as u64)
+            }
             None => self.stored_count(self.viewer.signed_in()?.user, Side::Requests).await,
         }
     }

@@ -259,7 +259,7 @@ fn ports_in_use_and_a_wrong_data_directory_are_named() {
         assert_eq!(findings.wrong(), expected, "{findings:?}");
     }
     let remedy = doctor(&taken, "off", directory).remedy("listener").to_owned();
-    assert!(remedy.contains("choose another address with --listen"), "{remedy}");
+    assert!(remedy.contains("choose another address with --http-listen"), "{remedy}");
     drop(other);
 
     let inside = directory.join("a/b");

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::Request;
 use fanfold::app::error::{Error, JwtFault, Rejection};
 use fanfold::model::clock::{Clock as _, SystemClock};
 use fanfold::model::subject::Subject;
@@ -54,8 +52,7 @@ impl Setting {
     }
 
     async fn page(&self, path: &str) -> String {
-        let (_, _, body) = self.world.send(Request::get(path).body(Body::empty()).unwrap()).await;
-        String::from_utf8(body).unwrap()
+        self.world.page(path).await.1
     }
 }
 
@@ -559,7 +556,7 @@ async fn keys_are_fetched_over_https_from_a_trusted_server_only() {
         let server = Server::run(command.env("SSL_CERT_FILE", certificates));
         let response = server.ask_as(&token, VIEWER);
         assert_eq!(response["data"]["viewer"]["user"]["username"] == "ada", is_trusted, "{response}");
-        assert_eq!(server.send("GET /readyz", "").1 == "ready\n", is_trusted);
+        assert_eq!(server.page("/readyz").1 == "ready\n", is_trusted);
     }
 }
 
@@ -570,14 +567,14 @@ async fn a_server_reports_the_age_of_the_keys() {
     let redis = Redis::start();
     let server = Server::over(&redis, &issuer.options());
     let metric = |name: &str| {
-        let (_, page) = server.send("GET /metrics", "");
+        let (_, page) = server.page("/metrics");
         let line = page.lines().find(|line| line.starts_with(&format!("{name} "))).map(str::to_owned);
         line.and_then(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok())
     };
     assert_eq!(metric("fanfold_jwt_keys"), Some(1.0));
     let age = metric("fanfold_jwt_keys_age_seconds").unwrap();
     assert!((0.0..60.0).contains(&age), "{age}");
-    assert_eq!(server.send("GET /readyz", ""), (200, "ready\n".to_owned()));
+    assert_eq!(server.page("/readyz"), (200, "ready\n".to_owned()));
 }
 
 #[tokio::test]
