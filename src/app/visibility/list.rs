@@ -18,11 +18,14 @@ use crate::app::relation::read::{EntryTimes, FollowCount, FollowPage, UserList, 
 use crate::app::visibility::Visible;
 use crate::model::exclusion::{Blockers, Exclusions};
 use crate::model::id::UserId;
-use crate::model::page::{Direction, Page, Position, Window};
+use crate::model::page::{Direction, InListOrder as _, Page, Position, Window};
 use crate::model::relation::{Follow, Side};
 
 /// Maximum number of entries read at once to replace those left out of a page.
 const MOST_ENTRIES: usize = 1_000;
+
+/// Number of users who are looked up together in the set of inactive users, until the set lacks one.
+const PROBED: usize = 100;
 
 /// Maximum number of lookups of excluded users in lists for which the lengths of the lists are not read first.
 const MOST_PROBES: usize = 10_000;
@@ -282,7 +285,7 @@ impl<L: Load> Visible<'_, L> {
         Ok(Some(entries))
     }
 
-    /// Returns a page of one of the viewer's own lists. Makes at most one round trip, and further ones to replace
+    /// Returns a page of one of the viewer's own lists. Makes at most two round trips, and further ones to replace
     /// requests of users whom the viewer may not see.
     pub async fn own_page(
         &self,
@@ -290,11 +293,38 @@ impl<L: Load> Visible<'_, L> {
         window: Window<Position>,
     ) -> Result<Arc<Page<Position>>, Error> {
         if let Some(entries) = self.own_entries(list).await? {
-            return Ok(Arc::new(Page::of(&entries, &window)));
+            let Page { entries: page, has_previous, has_next } = Page::of(&entries, &window);
+            // Rows leave out inactive users by themselves, because these have no record; the flags must as well.
+            let is_before = |entry: &&Position, other: &Position| entry.in_list_order(other).is_lt();
+            let before =
+                entries.iter().take_while(|entry| page.first().is_none_or(|first| is_before(entry, first)));
+            let after = entries
+                .iter()
+                .rev()
+                .take_while(|entry| page.last().is_none_or(|last| is_before(&last, entry)));
+            let (before, after) = (before.copied().collect(), after.copied().collect());
+            let (has_previous, has_next) =
+                try_join(async { Ok(has_previous && self.has_active(before).await?) }, async {
+                    Ok::<_, Error>(has_next && self.has_active(after).await?)
+                })
+                .await?;
+            return Ok(Arc::new(Page { entries: page, has_previous, has_next }));
         }
         let page = self.stored_page(self.viewer.signed_in()?.user, Side::Requests, window).await?;
         let entries = page.entries.iter().map(|entry| Position::from(*entry)).collect();
         Ok(Arc::new(Page { entries, has_previous: page.has_previous, has_next: page.has_next }))
+    }
+
+    /// Returns true if the account of one of these users is active. Makes one round trip for each 100 users
+    /// whose accounts are not.
+    async fn has_active(&self, entries: Vec<Position>) -> Result<bool, Error> {
+        for entries in entries.chunks(PROBED) {
+            let users = Shared(entries.iter().map(|entry| entry.user).collect());
+            if self.load.load(InactiveAmong(users)).await?.contains(&false) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the length of one of the viewer's own lists. Makes at most two round trips.
