@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::app::error::{Error, Faults, Field, Reason, Rejection};
+use crate::app::password::Slot;
 use crate::app::read::{Pending, Read, Requests};
 use crate::app::throttle::{Attempt, admit, source, source_of};
 use crate::app::viewer::{Credential, KnownVersion, SessionCredential, SignedIn, Viewer};
@@ -233,13 +234,8 @@ impl App {
         let Some(new) = faults.check(Field::NewPassword, Password::choose(new)) else {
             return Err(faults.into_error());
         };
-        let slot = self.0.passwords.enter(source_of(signed_in.user, from)).await?;
+        let (slot, hash) = self.begin_check(signed_in.user, session.id, from).await?;
         let from = from.map(|from| from.digest());
-        let (hash, rejection) = self.password_to_change(signed_in.user, session.id, from).await?;
-        if let Some(rejection) = rejection {
-            self.refund_session(signed_in.user, session.id).await;
-            return Err(slot.reject(rejection).await);
-        }
         let changed = async {
             let right = slot.verify(Password::attempt(current), hash.clone()).await?;
             let (Some(verified), true) = (hash, right) else {
@@ -266,13 +262,8 @@ impl App {
     ) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
         let session = signed_in.session_credential()?.id;
-        let slot = self.0.passwords.enter(source_of(signed_in.user, from)).await?;
+        let (slot, hash) = self.begin_check(signed_in.user, session, from).await?;
         let from = from.map(|from| from.digest());
-        let (hash, rejection) = self.password_to_change(signed_in.user, session, from).await?;
-        if let Some(rejection) = rejection {
-            self.refund_session(signed_in.user, session).await;
-            return Err(slot.reject(rejection).await);
-        }
         let right = match slot.verify(Password::attempt(current), hash.clone()).await {
             Err(error @ Error::Rejected(_)) => {
                 self.refund_session(signed_in.user, session).await;
@@ -290,6 +281,24 @@ impl App {
         replies.take(given_back)?;
         replies.take_all(charged)?;
         Ok(())
+    }
+
+    /// Begins to check the current password of the user of a session: enters the queue, and reads the password's hash.
+    /// Makes one round trip. Fails if there were too many attempts, or too many correct passwords.
+    async fn begin_check(
+        &self,
+        user: UserId,
+        session: SessionId,
+        from: Option<Address>,
+    ) -> Result<(Slot, Option<PasswordHash>), Error> {
+        let slot = self.0.passwords.enter(source_of(user, from)).await?;
+        let from = from.map(|from| from.digest());
+        let (hash, rejection) = self.password_to_change(user, session, from).await?;
+        if let Some(rejection) = rejection {
+            self.refund_session(user, session).await;
+            return Err(slot.reject(rejection).await);
+        }
+        Ok((slot, hash))
     }
 
     /// Returns the current password's hash. Also returns a rejection if too many correct passwords were

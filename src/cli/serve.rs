@@ -130,7 +130,7 @@ async fn connect(app: App) {
 /// Starts to listen. Connections wait until the server is ready.
 async fn bind(addresses: &ListenConfig) -> Result<Listeners, Box<dyn Error + Send + Sync>> {
     let main = bind_one(&addresses.http_listen, "--http-listen").await?;
-    // If the default port is in use, the server does not choose another: whoever asks there would reach another server.
+    // If the default port is in use, the server does not choose another: a probe would reach another server.
     let admin = match addresses.admin() {
         Some(address) => Some(bind_one(&address, "--http-admin-listen").await?),
         None => None,

@@ -79,7 +79,7 @@ impl ListenAddress {
     const UNIX: &str = "unix:";
 
     /// Returns true for an IP address that only this machine can reach. A Unix socket is not one: browsers cannot use
-    /// it, and whoever connects is a proxy for others.
+    /// it, and a process that connects is a proxy for others.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         matches!(self, Self::Tcp(address) if address.ip().is_loopback())

@@ -8,7 +8,7 @@ use crate::model::clock::Timestamp;
 use crate::model::rng::Rng;
 use crate::model::text::{Rule, texts};
 
-/// The code of an invite: 16 characters, which contain 80 random bits. Whoever knows the code can use the invite.
+/// The code of an invite: 16 characters, which contain 80 random bits. A client that has the code can use the invite.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InviteCode(Box<str>);
 

@@ -1,8 +1,8 @@
 //! Storage of the states of accounts, and of the jobs that make other data follow them.
 //!
-//! An account is inactive if its record has no `username`, but an `inactive_username`: whoever reads the record finds no
-//! such user, with no further field to read. The index of names, the set of inactive users and the lists of others
-//! follow, in slots of their own. A job stands for that work until it is done.
+//! An account is inactive if its record has no `username`, but an `inactive_username`: a read of the record finds no such
+//! user, and needs no further field. The index of names, the set of inactive users and the lists of others follow, in
+//! slots of their own. A job records that work until it is done.
 //!
 //! Not here: the order of the writes (`app::account`).
 

@@ -295,19 +295,10 @@ impl<L: Load> Visible<'_, L> {
         if let Some(entries) = self.own_entries(list).await? {
             let Page { entries: page, has_previous, has_next } = Page::of(&entries, &window);
             // Rows leave out inactive users by themselves, because these have no record; the flags must as well.
-            let is_before = |entry: &&Position, other: &Position| entry.in_list_order(other).is_lt();
-            let before =
-                entries.iter().take_while(|entry| page.first().is_none_or(|first| is_before(entry, first)));
-            let after = entries
-                .iter()
-                .rev()
-                .take_while(|entry| page.last().is_none_or(|last| is_before(&last, entry)));
-            let (before, after) = (before.copied().collect(), after.copied().collect());
-            let (has_previous, has_next) =
-                try_join(async { Ok(has_previous && self.has_active(before).await?) }, async {
-                    Ok::<_, Error>(has_next && self.has_active(after).await?)
-                })
-                .await?;
+            let (before, after) = around(&entries, &page);
+            let has_previous = async { Ok::<_, Error>(has_previous && self.has_active(before).await?) };
+            let has_next = async { Ok(has_next && self.has_active(after).await?) };
+            let (has_previous, has_next) = try_join(has_previous, has_next).await?;
             return Ok(Arc::new(Page { entries: page, has_previous, has_next }));
         }
         let page = self.stored_page(self.viewer.signed_in()?.user, Side::Requests, window).await?;
@@ -317,7 +308,7 @@ impl<L: Load> Visible<'_, L> {
 
     /// Returns true if the account of one of these users is active. Makes one round trip for each 100 users
     /// whose accounts are not.
-    async fn has_active(&self, entries: Vec<Position>) -> Result<bool, Error> {
+    async fn has_active(&self, entries: &[Position]) -> Result<bool, Error> {
         for entries in entries.chunks(PROBED) {
             let users = Shared(entries.iter().map(|entry| entry.user).collect());
             if self.load.load(InactiveAmong(users)).await?.contains(&false) {
@@ -340,6 +331,13 @@ impl<L: Load> Visible<'_, L> {
             None => self.stored_count(self.viewer.signed_in()?.user, Side::Requests).await,
         }
     }
+}
+
+/// Returns the entries of a list before and after a page of it; the whole list for both if the page is empty.
+fn around<'a>(list: &'a [Position], page: &[Position]) -> (&'a [Position], &'a [Position]) {
+    let Some(first) = page.first() else { return (list, list) };
+    let start = list.partition_point(|entry| entry.in_list_order(first).is_lt());
+    (&list[..start], &list[start + page.len()..])
 }
 
 /// Returns the window with which a page of a list continues, twice as large; `None` if the list ends with the page.
