@@ -30,6 +30,8 @@ pub enum Error {
 pub enum Rejection {
     /// The request requires authentication.
     Unauthenticated,
+    /// Only moderators may do this.
+    Forbidden,
     /// The presented token does not belong to an active session.
     BadToken,
     /// The presented JSON Web Token violates a rule.
@@ -132,6 +134,8 @@ pub enum Reason {
     ExternalSignIn,
     /// The user cannot perform this action on themselves.
     Oneself,
+    /// The user is a moderator, so that only the operator can perform this action.
+    Moderator,
     /// The user blocks the other user.
     Blocked,
     /// The user has reached the follow limit.
@@ -172,6 +176,12 @@ pub enum Field {
     Country,
     Subdivision,
     Invite,
+    InviteId,
+    Uses,
+    ExpiresAt,
+    Note,
+    Reason,
+    ReportId,
 }
 
 /// Internal failures. The cause is logged, never sent to the client.

@@ -1,6 +1,5 @@
 //! `fanfold invite`: creates, lists and revokes invites.
 
-use std::num::NonZeroU32;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -8,10 +7,13 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::cli::{Data, Outcome, say};
+use crate::app::moderation::invite::NewInvite;
+use crate::cli::print::print_time;
+use crate::cli::{Data, Outcome, plain, say};
 use crate::config::DataConfig;
 use crate::model::clock::{Clock as _, SystemClock, Timestamp};
 use crate::model::invite::{Invite as Invitation, InviteCode, InviteNote, InviteState};
+use crate::model::moderation::Moderator;
 
 /// Creates, lists and revokes invites, which users need to register if --account-registration is invite.
 ///
@@ -104,24 +106,22 @@ impl Invite {
 }
 
 async fn create(app: &App, uses: u32, expires: Option<u32>, note: InviteNote) -> Outcome {
-    let uses = NonZeroU32::new(uses).ok_or("--uses is at least 1")?;
     let lifetime = |days: u32| Duration::from_hours(24 * u64::from(days));
     let expires_at = expires.map(|days| SystemClock.now().plus(lifetime(days)));
-    say(app.create_invite(uses, expires_at, note).await?.code.as_str())?;
+    let wish = NewInvite { uses: uses.into(), expires_at, note: note.as_str() };
+    say(app.create_invite(&Moderator::Operator, wish).await.map_err(plain)?.code.as_str())?;
     Ok(ExitCode::SUCCESS)
 }
 
 async fn list(app: &App, json: bool) -> Outcome {
-    let invites = app.invites().await?;
+    let invites = app.invites(&Moderator::Operator).await?;
     let now = SystemClock.now();
     say(&if json { print_json(&invites, now) } else { print_table(&invites, now) })?;
     Ok(ExitCode::SUCCESS)
 }
 
 async fn revoke(app: &App, code: &InviteCode) -> Outcome {
-    if !app.revoke_invite(code).await? {
-        return Err(format!("there is no invite {}", code.as_str()).into());
-    }
+    app.revoke_invite(&Moderator::Operator, code).await.map_err(plain)?;
     say(&format!("revoked {}", code.as_str()))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -134,6 +134,7 @@ fn print_json(invites: &[Invitation], now: Timestamp) -> String {
             "uses": invite.uses,
             "used": invite.used,
             "createdAt": print_time(invite.created_at),
+            "createdBy": invite.created_by.to_string(),
             "expiresAt": invite.expires_at.map(print_time),
             "note": invite.note.as_str(),
         })
@@ -165,10 +166,4 @@ fn state(invite: &Invitation, now: Timestamp) -> &'static str {
         InviteState::Expired => "expired",
         InviteState::UsedUp => "used up",
     }
-}
-
-/// Formats an instant, in whole seconds.
-fn print_time(time: Timestamp) -> String {
-    let instant = jiff::Timestamp::from_millisecond(time.as_millis()).unwrap_or(jiff::Timestamp::MAX);
-    format!("{instant:.0}")
 }

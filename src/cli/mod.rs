@@ -19,6 +19,7 @@ mod memory;
 mod notify;
 mod people;
 mod posts;
+mod print;
 mod private;
 mod progress;
 mod schema;
@@ -44,7 +45,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer};
 
-use crate::app::App;
+use crate::app::{self, App};
 use crate::archive::{Archive, LOG_DIRECTIVES};
 use crate::cli::signal::Signals;
 use crate::cli::trace::Traces;
@@ -171,6 +172,17 @@ fn fail(error: &(dyn Error + 'static)) -> ExitCode {
     }
     complain(&message);
     ExitCode::FAILURE
+}
+
+/// Returns an error of the application as a sentence for the operator: violated rules as they are.
+fn plain(error: app::error::Error) -> Box<dyn Error + Send + Sync> {
+    match error {
+        app::error::Error::Rejected(app::error::Rejection::Rules(violations)) => {
+            let rules: Vec<String> = violations.into_iter().map(|violation| violation.message).collect();
+            rules.join(" ").into()
+        }
+        error => error.into(),
+    }
 }
 
 /// Prints lines on standard output, all at once, since the reader may stop after the first. Fails if standard output is

@@ -42,7 +42,8 @@ pub enum Code {
     BadUserInput,
     /// The token is missing, malformed, unknown or expired.
     Unauthenticated,
-    /// Pages of this origin may not use the API, the host name is not accepted, or the document is not trusted.
+    /// Only moderators may do this; or pages of this origin may not use the API, the host name is not accepted, or the
+    /// document is not trusted.
     Forbidden,
     /// No document has this hash. Send the document with its hash, unless the server accepts only trusted documents.
     PersistedQueryNotFound,
@@ -302,6 +303,7 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
     match error {
         Error::Invalid(message) => plain(Code::BadUserInput, message),
         Error::Rejected(Rejection::Unauthenticated) => plain(Code::Unauthenticated, "Sign in first."),
+        Error::Rejected(Rejection::Forbidden) => plain(Code::Forbidden, "Only moderators may do this."),
         Error::Rejected(Rejection::BadToken) => {
             plain(Code::Unauthenticated, "The token is invalid, or its session has ended. Sign in again.")
         }

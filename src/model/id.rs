@@ -65,6 +65,8 @@ ids! {
     UserId;
     /// The id of a post. Issued by a counter, so a newer post has a greater id.
     PostId;
+    /// The id of a report. Issued by a counter, so a newer report has a greater id.
+    ReportId;
 }
 
 impl PostId {

@@ -2,43 +2,52 @@
 //!
 //! Not here: storage (`store::invite`), and the choice whether registration requires an invite (`app::moderation`).
 
+use std::cmp::Ordering;
+use std::fmt;
 use std::num::NonZeroU32;
 
 use crate::model::clock::Timestamp;
+use crate::model::moderation::Moderator;
+use crate::model::page::InListOrder;
 use crate::model::rng::Rng;
 use crate::model::text::{Rule, texts};
 
 /// The code of an invite: 16 characters, which contain 80 random bits. A client that has the code can use the invite.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct InviteCode(Box<str>);
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InviteCode([u8; Self::LENGTH]);
 
 impl InviteCode {
     /// Number of characters of a code.
-    const LENGTH: usize = 16;
+    pub const LENGTH: usize = 16;
     /// The characters of codes: digits and lower-case letters, without the letters that are easily mistaken for others.
     const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
     /// Issues a new random code.
     #[must_use]
     pub fn issue(rng: &Rng) -> Self {
-        let character = |byte: u8| char::from(Self::ALPHABET[usize::from(byte) % Self::ALPHABET.len()]);
         let random: [u8; Self::LENGTH] = rng.bytes();
-        Self(random.map(character).iter().collect::<String>().into())
+        Self(random.map(|byte| Self::ALPHABET[usize::from(byte) % Self::ALPHABET.len()]))
     }
 
     /// Parses a code, as typed; `None` if no invite has such a code. Ignores case and surrounding white space.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let is_code = text.len() == Self::LENGTH
-            && text.bytes().all(|byte| Self::ALPHABET.contains(&byte.to_ascii_lowercase()));
-        is_code.then(|| Self(text.to_ascii_lowercase().into()))
+        let code: [u8; Self::LENGTH] = text.trim().as_bytes().try_into().ok()?;
+        let code = code.map(|byte| byte.to_ascii_lowercase());
+        code.iter().all(|byte| Self::ALPHABET.contains(byte)).then_some(Self(code))
     }
 
     /// Returns the code as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        // A code consists of ASCII characters.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for InviteCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "InviteCode({})", self.as_str())
     }
 }
 
@@ -59,10 +68,27 @@ pub struct Invite {
     pub used: u32,
     /// Time from which the invite is no longer valid; `None` if it does not expire.
     pub expires_at: Option<Timestamp>,
-    /// Time at which a moderator created the invite.
+    /// Time at which the invite was created.
     pub created_at: Timestamp,
+    /// The moderator who created the invite.
+    pub created_by: Moderator,
     /// The moderator's note.
     pub note: InviteNote,
+}
+
+/// A position in the list of invites: an invite's time of creation and code, whether or not it still exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct InvitePosition {
+    /// Time of creation.
+    pub at: Timestamp,
+    /// Code of the invite.
+    pub code: InviteCode,
+}
+
+impl InListOrder for InvitePosition {
+    fn in_list_order(&self, other: &Self) -> Ordering {
+        (other.at, other.code).cmp(&(self.at, self.code))
+    }
 }
 
 /// Whether users can register with an invite.

@@ -10,6 +10,7 @@ pub mod exclusion;
 pub mod id;
 pub mod invite;
 pub mod mark;
+pub mod moderation;
 pub mod page;
 pub mod post;
 pub mod region;

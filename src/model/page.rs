@@ -121,6 +121,24 @@ pub struct Page<E> {
     pub has_next: bool,
 }
 
+impl<E: Clone> Page<E> {
+    /// Creates a page from the entries beyond the window's position, in the order in which the window extends, of which
+    /// one more than its size was requested. `has_behind` states if there are entries on the other side.
+    #[must_use]
+    pub fn beyond<P>(window: &Window<P>, mut entries: Vec<E>, has_behind: bool) -> Self {
+        let has_more = entries.len() > window.size;
+        entries.truncate(window.size);
+        let (has_previous, has_next) = match window.direction {
+            Direction::Forward => (has_behind, has_more),
+            Direction::Backward => (has_more, has_behind),
+        };
+        if window.direction == Direction::Backward {
+            entries.reverse();
+        }
+        Self { entries: entries.into(), has_previous, has_next }
+    }
+}
+
 impl<E: Copy> Page<E> {
     /// Returns the requested page of a complete list, given in list order.
     #[must_use]

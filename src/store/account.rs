@@ -9,10 +9,12 @@
 use crate::model::account::{Account, Inactivity};
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
+use crate::model::page::{Page, Position, Window};
+use crate::model::relation::Follow;
 use crate::store::command::{Command, call, command, several};
 use crate::store::error::Error;
 use crate::store::key::{Hash, Keys, Set, Tag};
-use crate::store::relation::{PROBE, Score};
+use crate::store::relation::{PROBE, Score, page_of};
 use crate::store::script;
 use crate::store::tree::ROOM;
 use crate::store::user::REVOKED_MILLIS;
@@ -144,6 +146,11 @@ pub fn list_inactive(keys: &Keys, user: UserId, since: Timestamp) -> Command<i64
 /// Removes a user from the set of inactive users.
 pub fn unlist_inactive(keys: &Keys, user: UserId) -> Command<i64> {
     command("ZREM").key(&keys.inactive()).arg(user.get()).reply()
+}
+
+/// Reads a page of the set of inactive users, the last deactivated first.
+pub fn inactive_page(keys: &Keys, window: &Window<Position>) -> Command<Page<Follow>> {
+    page_of(&keys.inactive(), window)
 }
 
 /// Returns for each of these users true if they are in the set of inactive users.

@@ -9,15 +9,17 @@ use std::num::NonZeroU32;
 
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::model::invite::{Invite, InviteCode, InviteNote};
+use crate::model::invite::{Invite, InviteCode, InviteNote, InvitePosition};
 use crate::store::command::{Command, call, command, several, transaction};
 use crate::store::error::Error;
 use crate::store::key::Keys;
+use crate::store::relation::Score;
 use crate::store::script;
 
 const USES: &str = "uses";
 const EXPIRES: &str = "expires";
 const CREATED_AT: &str = "created_at";
+const CREATED_BY: &str = "created_by";
 const NOTE: &str = "note";
 
 /// Maximum number of unfinished uses that are read at a time.
@@ -47,9 +49,10 @@ pub enum Use {
 
 /// Stores a new invite, which has no uses yet.
 pub fn create(keys: &Keys, invite: &Invite) -> Command<Vec<i64>> {
-    let Invite { code, uses, used: _, expires_at, created_at, note } = invite;
+    let Invite { code, uses, used: _, expires_at, created_at, created_by, note } = invite;
     let record = command("HSET").key(&keys.invite(code)).arg(USES).arg(uses.get());
-    let record = record.arg(CREATED_AT).arg(created_at.as_millis()).arg(NOTE).arg(note.as_str());
+    let record = record.arg(CREATED_AT).arg(created_at.as_millis());
+    let record = record.arg(CREATED_BY).arg(created_by.to_string()).arg(NOTE).arg(note.as_str());
     let record = match expires_at {
         Some(end) => record.arg(EXPIRES).arg(end.as_millis()),
         None => record,
@@ -58,34 +61,42 @@ pub fn create(keys: &Keys, invite: &Invite) -> Command<Vec<i64>> {
     transaction(&[record, listed])
 }
 
-/// Reads the codes of all invites, newest first.
-pub fn codes(keys: &Keys) -> Command<Vec<InviteCode>> {
-    let read = command("ZREVRANGE").key(&keys.invites()).arg(0).arg(-1);
-    let parse = |code: String| {
-        InviteCode::parse(&code)
-            .ok_or_else(|| Error::corrupt(format!("{code:?} is not the code of an invite")))
+/// Reads the positions of all invites, newest first.
+pub fn list(keys: &Keys) -> Command<Vec<InvitePosition>> {
+    let read = command("ZREVRANGE").key(&keys.invites()).arg(0).arg(-1).arg("WITHSCORES");
+    let parse = |(code, Score(at)): (String, Score)| {
+        let code = InviteCode::parse(&code);
+        let code = code.ok_or_else(|| Error::corrupt("the list of invites has a member that is no code"))?;
+        Ok(InvitePosition { at, code })
     };
-    read.reply::<Vec<String>>().map(move |codes| codes.into_iter().map(parse).collect())
+    read.reply::<Vec<(String, Score)>>().map(move |invites| invites.into_iter().map(parse).collect())
+}
+
+/// Returns the number of invites.
+pub fn count(keys: &Keys) -> Command<u64> {
+    command("ZCARD").key(&keys.invites()).reply()
 }
 
 /// Reads an invite with its unfinished uses up to this time; `None` if there is no such invite.
 pub fn read(keys: &Keys, code: &InviteCode, until: Timestamp) -> Command<Option<StoredInvite>> {
-    type Record = (Option<u32>, Option<i64>, Option<i64>, Option<String>);
-    let record = command("HMGET").key(&keys.invite(code)).arg(USES).arg(EXPIRES).arg(CREATED_AT).arg(NOTE);
+    type Record = (Option<u32>, Option<i64>, Option<i64>, Option<String>, Option<String>);
+    let record = command("HMGET").key(&keys.invite(code)).arg(USES).arg(EXPIRES).arg(CREATED_AT);
+    let record = record.arg(CREATED_BY).arg(NOTE);
     let used = command("ZCARD").key(&keys.invite_users(code));
     let unfinished = command("ZRANGEBYSCORE").key(&keys.invite_unfinished(code));
     let unfinished = unfinished.arg("-inf").arg(until.as_millis()).arg("LIMIT").arg(0).arg(PAGE);
-    let code = code.clone();
+    let code = *code;
     several::<(Record, u32, Vec<u64>)>(&[record, used, unfinished]).map(
-        |((uses, expires, created, note), used, unfinished)| {
+        move |((uses, expires, created, creator, note), used, unfinished)| {
             let Some(uses) = uses else { return Ok(None) };
             let corrupt = || Error::corrupt(format!("the invite {} is incomplete", code.as_str()));
             let uses = NonZeroU32::new(uses).ok_or_else(corrupt)?;
             let note = note.and_then(|note| InviteNote::parse(&note).ok()).ok_or_else(corrupt)?;
             let created_at = created.map(Timestamp::from_millis).ok_or_else(corrupt)?;
+            let created_by = creator.and_then(|creator| creator.parse().ok()).ok_or_else(corrupt)?;
             let expires_at = expires.map(Timestamp::from_millis);
             let unfinished = unfinished.into_iter().filter_map(UserId::new).collect();
-            let invite = Invite { code, uses, used, expires_at, created_at, note };
+            let invite = Invite { code, uses, used, expires_at, created_at, created_by, note };
             Ok(Some(StoredInvite { invite, unfinished }))
         },
     )

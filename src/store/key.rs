@@ -18,7 +18,7 @@
 //! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being created, `!7` if the account of user 7 is inactive |
 //! | `ff:{s12}:subjects` | hash, sharded | subject of an existing application, a digest → user id; `?7` while user 7 is being created |
 //! | `ff:{i3}:intents` | sorted set | unfinished operations, by start time; see [`crate::store::intent`] |
-//! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at`; `avatar_url` and `private`, unless they were never set. `private` is 1 if the account is private. If the account is inactive, `inactive_username` instead of `username`, with `suspended`, the time of the suspension, or `deletion`, the time from which the account may be deleted; and `erasing` once that has begun. See [`crate::store::account`] |
+//! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at`; `avatar_url` and `private`, unless they were never set. `private` is 1 if the account is private. If the account is inactive, `inactive_username` instead of `username`, with `suspended`, the time of the suspension, or `deletion`, the time from which the account may be deleted; and `erasing` once that has begun. `moderator` is 1 if the user is a moderator. See [`crate::store::account`] |
 //! | `ff:{u7}:secret` | hash | `password`: the password hash, a PHC string; or `subject`: the subject that signs in as user 7, see [`crate::store::subject`] |
 //! | `ff:{u7}:sessions` | hash | session token's SHA-256 → session; see [`crate::store::session`]; and `exclusions`, the version of the user's exclusions; see [`crate::store::exclusion`] |
 //! | `ff:{u7}:muting` | hash | user whom user 7 has muted → mute; see [`crate::store::exclusion`] |
@@ -64,6 +64,7 @@
 //! | `ff:{k2e…}:known` | sorted set | addresses that have signed in to that account, by time of the last sign-in; see [`crate::store::throttle`]. Expires after 90 days |
 //! | `ff:{u7}:cost`, `ff:{h1f…}:cost` | bucket | query cost available to user 7, and to anonymous clients from the address with digest 1f… |
 //! | `ff:{u7}:publish` | bucket | posts that user 7 may publish |
+//! | `ff:{u7}:report` | bucket | reports that user 7 may send |
 //! | `ff:{u7}:guesses:N` | bucket | password attempts made in the session with id N |
 //! | `ff:{u7}:signins`, `ff:{h1f…}:signins` | bucket | successful password checks for user 7, and from the address with digest 1f… |
 //! | `ff:{a}:pending` | list | posts, live or deleted, queued for the archive: `post:time`, where `time` is when the post was queued. A post may occur more than once |
@@ -72,9 +73,15 @@
 //! | `ff:{a}:moved` | counter | total number of posts archived |
 //! | `ff:{a}:unmovable` | hash | posts rejected by the archive: `post` → `post:time` |
 //! | `ff:{m}:invites` | sorted set | codes of all invites, by time of creation |
-//! | `ff:{m}:invite:C` | hash | the invite with code C: `uses`, the maximum number of users; `expires`, the time from which it is no longer valid, missing if it does not expire; `created_at`; and `note` |
+//! | `ff:{m}:invite:C` | hash | the invite with code C: `uses`, the maximum number of users; `expires`, the time from which it is no longer valid, missing if it does not expire; `created_at`; `created_by`, the moderator's id or `operator`; and `note` |
 //! | `ff:{m}:invite:C:used` | sorted set | users who have registered with invite C, or are registering, by time of use |
 //! | `ff:{m}:invite:C:unfinished` | sorted set | those users who may not exist, because their registration is in progress or was interrupted; see [`crate::store::invite`] |
+//! | `ff:{m}:next:report` | counter | the last report id issued |
+//! | `ff:{m}:reports` | sorted set | open reports, by id |
+//! | `ff:{m}:reports:records` | hash | open report → its record; see [`crate::store::report`] |
+//! | `ff:{m}:reports:ids` | hash | `7:user:9`, user 7's open report of user 9, or `7:post:9`, that of post 9 → the report's id |
+//! | `ff:{m}:reports:counts` | hash | numbers of open reports: `by:7`, those by user 7; `about:7`, those of user 7 and user 7's posts |
+//! | `ff:{m}:log` | stream | actions of moderators, the newest 100,000 or a few more; see [`crate::store::moderation_log`] |
 //!
 //! Times are in milliseconds since the Unix epoch; ids are decimal numbers.
 //!
@@ -762,6 +769,12 @@ impl Keys {
         self.key(Tag::User(user), "publish")
     }
 
+    /// Returns the key of the bucket that limits how many reports a user sends.
+    #[must_use]
+    pub fn reports_of(&self, user: UserId) -> Key<Bucket> {
+        self.key(Tag::User(user), "report")
+    }
+
     /// Returns the key of the bucket that limits the cost of anonymous queries from an address.
     #[must_use]
     pub fn cost_from(&self, address: Digest) -> Key<Bucket> {
@@ -826,6 +839,42 @@ impl Keys {
     #[must_use]
     pub fn invite_unfinished(&self, code: &InviteCode) -> Key<SortedSet> {
         self.key(Tag::Moderation, &format!("invite:{}:unfinished", code.as_str()))
+    }
+
+    /// Returns the key of the last report id issued.
+    #[must_use]
+    pub fn next_report(&self) -> Key<Counter> {
+        self.key(Tag::Moderation, "next:report")
+    }
+
+    /// Returns the key of the open reports.
+    #[must_use]
+    pub fn reports(&self) -> Key<SortedSet> {
+        self.key(Tag::Moderation, "reports")
+    }
+
+    /// Returns the key of the records of open reports.
+    #[must_use]
+    pub fn report_records(&self) -> Key<Hash> {
+        self.key(Tag::Moderation, "reports:records")
+    }
+
+    /// Returns the key of the ids of open reports, by who reports what.
+    #[must_use]
+    pub fn report_ids(&self) -> Key<Hash> {
+        self.key(Tag::Moderation, "reports:ids")
+    }
+
+    /// Returns the key of the numbers of open reports, by reporter and by reported user.
+    #[must_use]
+    pub fn report_counts(&self) -> Key<Hash> {
+        self.key(Tag::Moderation, "reports:counts")
+    }
+
+    /// Returns the key of the log of what moderators did.
+    #[must_use]
+    pub fn moderation_log(&self) -> Key<Stream> {
+        self.key(Tag::Moderation, "log")
     }
 
     fn key<Kind>(&self, tag: Tag, noun: &str) -> Key<Kind> {
@@ -958,6 +1007,13 @@ mod tests {
         assert_eq!(keys.invite(&code).name(), "ff:{m}:invite:0123456789abcdef");
         assert_eq!(keys.invite_users(&code).name(), "ff:{m}:invite:0123456789abcdef:used");
         assert_eq!(keys.invite_unfinished(&code).name(), "ff:{m}:invite:0123456789abcdef:unfinished");
+        assert_eq!(keys.next_report().name(), "ff:{m}:next:report");
+        assert_eq!(keys.reports().name(), "ff:{m}:reports");
+        assert_eq!(keys.report_records().name(), "ff:{m}:reports:records");
+        assert_eq!(keys.report_ids().name(), "ff:{m}:reports:ids");
+        assert_eq!(keys.report_counts().name(), "ff:{m}:reports:counts");
+        assert_eq!(keys.moderation_log().name(), "ff:{m}:log");
+        assert_eq!(keys.reports_of(user).name(), "ff:{u7}:report");
         let session = SessionId::parse("AAAAAAAAAAAAAAAA").unwrap();
         assert_eq!(keys.guesses(user, session).name(), "ff:{u7}:guesses:AAAAAAAAAAAAAAAA");
     }

@@ -90,9 +90,14 @@ impl FromRedisValue for Score {
 
 /// Reads a page of a user's followers, or of the users they follow, in `O(log n + page)`.
 pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) -> Command<Page<Follow>> {
+    page_of(&keys.list(user, side), window)
+}
+
+/// Reads a page of a set of users, the latest first, in `O(log n + page)`.
+pub(super) fn page_of(list: &Key<SortedSet>, window: &Window<Position>) -> Command<Page<Follow>> {
     match window.from {
         Some(from) => {
-            let page = call(&script::PAGE).key(&keys.list(user, side));
+            let page = call(&script::PAGE).key(list);
             let page = page.arg(window.direction.as_str()).arg(window.size);
             let page = page.arg(from.at.as_millis()).arg(from.user.get());
             let page = page.reply::<(bool, bool, Follows)>().walking(window.size);
@@ -100,18 +105,18 @@ pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) ->
                 Ok(Page { entries: follows.into(), has_previous, has_next })
             })
         }
-        None => outermost_page(keys, user, side, window),
+        None => outermost_page(list, window),
     }
 }
 
 /// Reads the first or the last page. Requests one extra entry; if Redis returns it, there are more pages.
-fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) -> Command<Page<Follow>> {
+fn outermost_page(list: &Key<SortedSet>, window: &Window<Position>) -> Command<Page<Follow>> {
     let Window { direction, size, from: _ } = *window;
     let (start, stop) = match direction {
         Direction::Forward => (0, i64::try_from(size).unwrap_or(i64::MAX)),
         Direction::Backward => (-1 - i64::try_from(size).unwrap_or(i64::MAX - 1), -1),
     };
-    let range = command("ZREVRANGE").key(&keys.list(user, side)).arg(start).arg(stop).arg("WITHSCORES");
+    let range = command("ZREVRANGE").key(list).arg(start).arg(stop).arg("WITHSCORES");
     range.reply().read_by(|answer| Follows::read(answer.reply())).walking(size).may_lag().map(
         move |Follows(mut follows)| {
             let more = follows.len() > size;

@@ -96,6 +96,7 @@ scripts! {
     RETURN_JOBS = "return_jobs";
     HAND_OVER_POSTS = "hand_over_posts";
     ISSUE_POSTS = "part/issuer" "issue_posts";
+    LOG_ACTION = "log_action";
     MAKE_STAR = "part/stars" "make_star";
     MARK_DELIVERED = "mark_delivered";
     MERGE_TIMELINE = "part/ids" "part/timeline" "part/channel" "part/signal" "merge_timeline";
@@ -127,14 +128,17 @@ scripts! {
     REMOVE_FROM_SHARD = "part/tree" "remove_from_shard";
     REMOVE_FROM_SET = "part/tree" "part/compact" "remove_from_set";
     REACTIVATE_USER = "reactivate_user";
+    REPORT = "report";
     REQUEUE_JOBS = "part/turns" "requeue_jobs";
     REQUEUE_POSTS = "requeue_posts";
     REQUESTS_TO_PUBLIC = "requests_to_public";
     RESERVE_NAME = "reserve_name";
+    RESOLVE_REPORT = "resolve_report";
     RETURN_INVITE = "return_invite";
     REVOKE_INVITE = "revoke_invite";
     REVOKE_SESSION = "part/channel" "part/signal" "revoke_session";
     SET_ISSUER = "set_issuer";
+    SET_PASSWORD = "part/channel" "part/signal" "part/sessions" "set_password";
     SETTLE_TOMBSTONE = "settle_tombstone";
     SKIP_POSTS = "skip_posts";
     TAKE_INVITE = "take_invite";

@@ -61,6 +61,11 @@ pub fn read_all(keys: &Keys, users: &[UserId], fields: UserFields) -> Command<Ve
     if fields.contains(UserFields::PRIVATE) { read } else { read.may_lag() }
 }
 
+/// Reads a user's display name, whether or not their account is active; `None` if there is no such user.
+pub fn display_name(keys: &Keys, user: UserId) -> Command<Option<String>> {
+    command("HGET").key(&keys.user(user)).arg(DISPLAY_NAME).reply()
+}
+
 /// Reads a row of a record: the username and the optional fields with these names.
 fn record(
     user: UserId,
@@ -199,6 +204,13 @@ pub fn subject(keys: &Keys, user: UserId) -> Command<Option<Subject>> {
 /// Parses a subject as a user's secret has it.
 pub(super) fn parse_subject(text: &str) -> Result<Subject, Error> {
     Subject::parse(text).ok_or_else(|| Error::corrupt(format!("{text:?} is not a subject")))
+}
+
+/// Sets a user's password, whether or not their account is active, and ends all of their sessions. Returns false if there
+/// is no such user.
+pub fn set_password(keys: &Keys, user: UserId, new: &PasswordHash) -> Command<bool> {
+    let set = call(&script::SET_PASSWORD).key(&keys.user(user)).key(&keys.secret(user));
+    set.key(&keys.sessions(user)).arg(new.expose()).reply()
 }
 
 /// The outcome of a password change.

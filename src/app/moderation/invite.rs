@@ -12,12 +12,14 @@ use std::num::NonZeroU32;
 
 use crate::app::App;
 use crate::app::deadline::{ABANDONED_AFTER, Deadline};
-use crate::app::error::{Error, Field, Reason, RuleViolation};
+use crate::app::error::{Error, Faults, Field, Reason, RuleViolation};
 use crate::app::user::{ATTEMPTS, Created, NewAccount};
 use crate::config::RegistrationMode;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::model::invite::{Invite, InviteCode, InviteNote, InviteState};
+use crate::model::invite::{Invite, InviteCode, InviteNote, InvitePosition, InviteState};
+use crate::model::moderation::{Action, ActionNote, Moderator, Objects};
+use crate::model::page::{Page, Window};
 use crate::store::batch::Batch;
 use crate::store::command::Command;
 use crate::store::invite::{self, StoredInvite, Use};
@@ -25,37 +27,110 @@ use crate::store::user;
 
 /// Number of invites read at a time.
 const PAGE: usize = 1_000;
+/// Maximum number of invites that are not revoked.
+const MOST_INVITES: u32 = 10_000;
+/// Maximum number of uses of an invite.
+const MOST_USES: u32 = 1_000_000;
+
+/// An invite to be created.
+#[derive(Clone, Copy, Debug)]
+pub struct NewInvite<'a> {
+    /// Maximum number of users who can register with the invite, not yet validated.
+    pub uses: i64,
+    /// Time from which the invite is no longer valid; `None` if it does not expire. Not yet validated.
+    pub expires_at: Option<Timestamp>,
+    /// The moderator's note, not yet validated.
+    pub note: &'a str,
+}
+
+impl NewInvite<'_> {
+    /// Returns the number of uses and the note.
+    fn check(self, now: Timestamp) -> Result<(NonZeroU32, InviteNote), Error> {
+        let mut faults = Faults::default();
+        let uses = u32::try_from(self.uses).ok().and_then(NonZeroU32::new);
+        let too_many = || {
+            let message = format!("An invite has 1 to {MOST_USES} uses.");
+            RuleViolation::new(Reason::Invalid, Field::Uses, message)
+        };
+        let uses = faults.check_rule(uses.filter(|uses| uses.get() <= MOST_USES).ok_or_else(too_many));
+        let past = || {
+            let message = "An invite expires at a time in the future.";
+            RuleViolation::new(Reason::Invalid, Field::ExpiresAt, message)
+        };
+        let is_past = self.expires_at.is_some_and(|end| end <= now);
+        let end = faults.check_rule(if is_past { Err(past()) } else { Ok(()) });
+        let note = faults.check(Field::Note, InviteNote::parse(self.note));
+        match (uses, end, note) {
+            (Some(uses), Some(()), Some(note)) => Ok((uses, note)),
+            _ => Err(faults.into_error()),
+        }
+    }
+}
 
 impl App {
-    /// Creates an invite with which `uses` users can register before `expires_at`.
-    pub async fn create_invite(
-        &self,
-        uses: NonZeroU32,
-        expires_at: Option<Timestamp>,
-        note: InviteNote,
-    ) -> Result<Invite, Error> {
-        let code = InviteCode::issue(self.rng());
-        let invite = Invite { code, uses, used: 0, expires_at, created_at: self.now(), note };
+    /// Creates an invite. Makes three round trips.
+    pub async fn create_invite(&self, moderator: &Moderator, wish: NewInvite<'_>) -> Result<Invite, Error> {
+        let (uses, note) = wish.check(self.now())?;
+        let count = invite::count(self.keys()).send("create invite: count", self.store()).await?;
+        if count >= u64::from(MOST_INVITES) {
+            let message =
+                format!("There are {count} invites, the maximum. Revoke those that are not needed.");
+            return Err(Error::at_limit(Reason::ListLimit, MOST_INVITES, message));
+        }
+        let (code, expires_at, created_at) = (InviteCode::issue(self.rng()), wish.expires_at, self.now());
+        let action_note = ActionNote::parse(note.as_str()).unwrap_or_default();
+        self.log(moderator, Action::CreateInvite, Objects::invite(code), action_note).await?;
+        let invite = Invite { code, uses, used: 0, expires_at, created_at, created_by: *moderator, note };
         invite::create(self.keys(), &invite).send("create invite", self.store()).await?;
         Ok(invite)
     }
 
+    /// Returns a page of the invites, newest first, including those that have expired or are used up.
+    pub async fn invite_page(
+        &self,
+        _moderator: &Moderator,
+        window: Window<InvitePosition>,
+    ) -> Result<Page<Invite>, Error> {
+        let positions = invite::list(self.keys()).send("invites: list", self.store()).await?;
+        let Page { entries, has_previous, has_next } = Page::of(&positions, &window);
+        let codes: Vec<InviteCode> = entries.iter().map(|position| position.code).collect();
+        Ok(Page { entries: self.settled_invites(&codes).await?.into(), has_previous, has_next })
+    }
+
+    /// Returns the number of invites. Makes one round trip.
+    pub async fn invite_count(&self, _moderator: &Moderator) -> Result<u64, Error> {
+        Ok(invite::count(self.keys()).send("invites: count", self.store()).await?)
+    }
+
     /// Returns all invites, newest first, including those that have expired or are used up.
-    pub async fn invites(&self) -> Result<Vec<Invite>, Error> {
-        let codes = invite::codes(self.keys()).send("invites: codes", self.store()).await?;
+    pub async fn invites(&self, _moderator: &Moderator) -> Result<Vec<Invite>, Error> {
+        let positions = invite::list(self.keys()).send("invites: list", self.store()).await?;
+        let codes: Vec<InviteCode> = positions.iter().map(|position| position.code).collect();
         let mut invites = Vec::with_capacity(codes.len());
         for page in codes.chunks(PAGE) {
-            for stored in self.read_invites(page).await?.into_iter().flatten() {
-                invites.extend(self.settled(stored).await?.map(|stored| stored.invite));
-            }
+            invites.extend(self.settled_invites(page).await?);
         }
         Ok(invites)
     }
 
-    /// Deletes an invite: no one can register with it any more. The users who have registered with it stay. Returns
-    /// false if there is no such invite.
-    pub async fn revoke_invite(&self, code: &InviteCode) -> Result<bool, Error> {
-        Ok(invite::revoke(self.keys(), code).send("revoke invite", self.store()).await?)
+    /// Reads these invites, after settling their abandoned uses. Leaves out those that were revoked in the meantime.
+    async fn settled_invites(&self, codes: &[InviteCode]) -> Result<Vec<Invite>, Error> {
+        let mut invites = Vec::with_capacity(codes.len());
+        for stored in self.read_invites(codes).await?.into_iter().flatten() {
+            invites.extend(self.settled(stored).await?.map(|stored| stored.invite));
+        }
+        Ok(invites)
+    }
+
+    /// Deletes an invite: no one can register with it any more. The users who have registered with it stay.
+    pub async fn revoke_invite(&self, moderator: &Moderator, code: &InviteCode) -> Result<(), Error> {
+        let stored = self.read_invite(code).send("revoke invite: read", self.store()).await?;
+        if stored.is_none() {
+            return Err(Error::rule(Reason::NotFound, Field::InviteId, UNKNOWN));
+        }
+        self.log(moderator, Action::RevokeInvite, Objects::invite(*code), ActionNote::default()).await?;
+        invite::revoke(self.keys(), code).send("revoke invite", self.store()).await?;
+        Ok(())
     }
 
     /// Fails if no one can register.
@@ -198,8 +273,10 @@ fn invalid(message: &str) -> RuleViolation {
     RuleViolation::new(Reason::InviteInvalid, Field::Invite, message)
 }
 
+const UNKNOWN: &str = "This invite does not exist.";
+
 fn unknown() -> RuleViolation {
-    invalid("This invite does not exist.")
+    invalid(UNKNOWN)
 }
 
 fn expired() -> RuleViolation {

@@ -1,17 +1,74 @@
-//! What moderators do: suspend accounts and lift that, and invite users ([`invite`]).
+//! What moderators do: suspend and unsuspend accounts, end sessions, set passwords, remove posts, invite users
+//! ([`invite`]), and resolve reports ([`report`]).
+//!
+//! A moderator is a user to whom the operator has granted this, or the operator. Each action begins with an entry in the
+//! log of the moderators ([`log`]), so that no action lacks one. An action that fails afterwards is in the log as well.
 //!
 //! Not here: what follows from the state of an account (`app::account`).
 
 pub mod invite;
+mod log;
+pub mod read;
+pub mod report;
 
 use crate::app::App;
-use crate::app::error::{Error, Field, Reason};
-use crate::model::account::Inactivity;
-use crate::model::id::UserId;
+use crate::app::error::{Error, Faults, Field, Reason, Rejection};
+use crate::app::throttle::source_of;
+use crate::app::viewer::Viewer;
+use crate::archive::post::Row;
+use crate::model::account::{Account, Inactivity};
+use crate::model::address::Address;
+use crate::model::id::{PostId, UserId};
+use crate::model::moderation::{Action, ActionNote, Moderator, Objects};
+use crate::model::secret::Password;
+use crate::store::post::{self, Record};
+use crate::store::{account, session, user};
+
+/// Parses a moderator's note on an action; without one, returns an empty note.
+pub fn note(text: Option<&str>) -> Result<ActionNote, Error> {
+    let mut faults = Faults::default();
+    let note = faults.check(Field::Note, ActionNote::parse(text.unwrap_or_default()));
+    note.ok_or_else(|| faults.into_error())
+}
 
 impl App {
+    /// Returns the viewer as a moderator. Fails with [`Rejection::Forbidden`] if the viewer does not moderate. Makes one
+    /// round trip: the rights of a moderator end at once.
+    pub async fn moderator(&self, viewer: &Viewer) -> Result<Moderator, Error> {
+        let user = viewer.signed_in()?.user;
+        match self.account(user).await? {
+            Some(account) if read::moderates(&account) => Ok(Moderator::User(user)),
+            _ => Err(Error::Rejected(Rejection::Forbidden)),
+        }
+    }
+
+    /// Makes a user a moderator, or ends that. Only the operator can do this. Idempotent.
+    pub async fn set_moderator(
+        &self,
+        moderator: &Moderator,
+        user: UserId,
+        is_moderator: bool,
+    ) -> Result<(), Error> {
+        if moderator.user().is_some() {
+            return Err(Error::Rejected(Rejection::Forbidden));
+        }
+        self.account(user).await?.ok_or_else(no_such_user)?;
+        let action = if is_moderator { Action::AddModerator } else { Action::RemoveModerator };
+        self.log(moderator, action, Objects::user(user), ActionNote::default()).await?;
+        let set = account::set_moderator(self.keys(), user, is_moderator);
+        set.send("moderator: set", self.store()).await?;
+        Ok(())
+    }
+
     /// Suspends a user: no one sees the user and their posts, and all their sessions end. Idempotent.
-    pub async fn suspend_user(&self, user: UserId) -> Result<(), Error> {
+    pub async fn suspend_user(
+        &self,
+        moderator: &Moderator,
+        user: UserId,
+        note: ActionNote,
+    ) -> Result<(), Error> {
+        self.check_account(moderator, user).await?;
+        self.log(moderator, Action::SuspendUser, Objects::user(user), note).await?;
         if self.deactivate(user, Inactivity::Suspended, self.now()).await? {
             Ok(())
         } else {
@@ -19,9 +76,91 @@ impl App {
         }
     }
 
-    /// Lifts the suspension of a user. Idempotent.
-    pub async fn lift_suspension(&self, user: UserId) -> Result<(), Error> {
+    /// Unsuspends a user: they and their posts are visible again, and they can sign in. Idempotent.
+    pub async fn unsuspend_user(
+        &self,
+        moderator: &Moderator,
+        user: UserId,
+        note: ActionNote,
+    ) -> Result<(), Error> {
+        self.check_account(moderator, user).await?;
+        self.log(moderator, Action::UnsuspendUser, Objects::user(user), note).await?;
         self.reactivate(user, Inactivity::Suspended).await.map(drop)
+    }
+
+    /// Ends all sessions of a user.
+    pub async fn end_sessions(&self, moderator: &Moderator, user: UserId) -> Result<(), Error> {
+        self.check_account(moderator, user).await?;
+        self.log(moderator, Action::EndSessions, Objects::user(user), ActionNote::default()).await?;
+        let end = session::end_all(self.keys(), user);
+        self.write_sessions(user, "moderator: end sessions", end).await?;
+        self.store().persist().await;
+        Ok(())
+    }
+
+    /// Sets the password of a user, and ends all their sessions. `from` is the moderator's address, for the queue of
+    /// passwords to hash.
+    pub async fn set_password(
+        &self,
+        moderator: &Moderator,
+        user: UserId,
+        password: &str,
+        from: Option<Address>,
+    ) -> Result<(), Error> {
+        let mut faults = Faults::default();
+        let Some(password) = faults.check(Field::NewPassword, Password::choose(password)) else {
+            return Err(faults.into_error());
+        };
+        self.check_account(moderator, user).await?;
+        let slot = self.0.passwords.enter(source_of(moderator.user().unwrap_or(user), from)).await?;
+        let hash = slot.hash(password).await?;
+        drop(slot);
+        self.log(moderator, Action::SetPassword, Objects::user(user), ActionNote::default()).await?;
+        let set = user::set_password(self.keys(), user, &hash);
+        let is_set = self.write_sessions(user, "moderator: set password", set).await?;
+        self.store().persist().await;
+        if is_set { Ok(()) } else { Err(no_such_user()) }
+    }
+
+    /// Deletes a post of any user, permanently. Idempotent. Makes as many round trips as [`App::delete_post`], plus two.
+    pub async fn remove_post(
+        &self,
+        moderator: &Moderator,
+        id: PostId,
+        note: ActionNote,
+    ) -> Result<(), Error> {
+        let missing = || Error::rule(Reason::NotFound, Field::PostId, "This post does not exist.");
+        let author = self.author_of(id).await?.ok_or_else(missing)?;
+        let objects = Objects { post: Some(id), ..Objects::user(author) };
+        self.log(moderator, Action::RemovePost, objects, note).await?;
+        if self.delete_own(author, id).await? { Ok(()) } else { Err(missing()) }
+    }
+
+    /// Returns the author of a post, deleted or not; `None` if there is no such post.
+    async fn author_of(&self, id: PostId) -> Result<Option<UserId>, Error> {
+        Ok(match post::read(self.keys(), id).send("moderator: post", self.store()).await? {
+            Record::Live(post) => Some(post.author),
+            Record::Tombstone { author, .. } => Some(author),
+            Record::Revoked { .. } => None,
+            Record::Missing => self.archive().await?.read(&[id]).await?.pop().as_ref().map(Row::author),
+        })
+    }
+
+    /// Fails if a moderator cannot change an account: there is no such user, or only the operator can change it, because
+    /// it is a moderator's.
+    async fn check_account(&self, moderator: &Moderator, user: UserId) -> Result<Account, Error> {
+        let account = self.account(user).await?.ok_or_else(no_such_user)?;
+        match moderator.user() {
+            Some(oneself) if oneself == user => {
+                let message = "You cannot do this to your own account.";
+                Err(Error::rule(Reason::Oneself, Field::UserId, message))
+            }
+            Some(_) if account.is_moderator => {
+                let message = "This user is a moderator. Only the operator of the server can do this.";
+                Err(Error::rule(Reason::Moderator, Field::UserId, message))
+            }
+            _ => Ok(account),
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::store::post::{self, Erased, Location, Record};
 /// meantime, which happens at most once.
 const ATTEMPTS: usize = 3;
 
-/// The state of a post that its author may delete.
+/// The state of a post, for a deletion by its author.
 enum Deletable {
     /// The post's record is in Redis.
     Hot(Visibility),

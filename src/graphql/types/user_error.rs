@@ -30,6 +30,8 @@ pub(in crate::graphql) enum UserErrorCode {
     /// The viewer cannot do this to themselves.
     #[graphql(name = "SELF")]
     Oneself,
+    /// The user is a moderator. Only the operator of the server can do this.
+    Moderator,
     /// The viewer blocks the user; unblock them first.
     Blocked,
     /// The viewer already follows the maximum number of users, counting those whom the viewer has requested to follow.
@@ -104,6 +106,12 @@ fn path(field: Field) -> Vec<&'static str> {
         Field::IdempotencyKey => "idempotencyKey",
         Field::PostId => "postId",
         Field::Invite => "invite",
+        Field::InviteId => "inviteId",
+        Field::Uses => "uses",
+        Field::ExpiresAt => "expiresAt",
+        Field::Note => "note",
+        Field::Reason => "reason",
+        Field::ReportId => "reportId",
         Field::Country => return vec!["input", "region", "country"],
         Field::Subdivision => return vec!["input", "region", "subdivision"],
     };

@@ -1,10 +1,11 @@
 //! Registration modes and invites.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
+use fanfold::app::moderation::invite::NewInvite;
 use fanfold::model::clock::{Clock as _, Timestamp};
-use fanfold::model::invite::{Invite, InviteNote, InviteState};
+use fanfold::model::invite::{Invite, InviteState};
+use fanfold::model::moderation::Moderator;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -32,13 +33,13 @@ async fn rejection(world: &World, username: &str, invite: Option<&str>) -> Optio
 }
 
 async fn invite(world: &World, uses: u32, expires_at: Option<Timestamp>) -> String {
-    let uses = NonZeroU32::new(uses).unwrap();
-    let invite = world.app.create_invite(uses, expires_at, InviteNote::default()).await.unwrap();
+    let wish = NewInvite { uses: uses.into(), expires_at, note: "" };
+    let invite = world.app.create_invite(&Moderator::Operator, wish).await.unwrap();
     invite.code.as_str().to_owned()
 }
 
 async fn stored(world: &World) -> Invite {
-    world.app.invites().await.unwrap().remove(0)
+    world.app.invites(&Moderator::Operator).await.unwrap().remove(0)
 }
 
 fn user_count(world: &World) -> usize {
@@ -144,8 +145,8 @@ async fn a_revoked_invite_admits_no_one_and_its_users_stay() {
     let (code, other) = (invite(&world, 10, None).await, invite(&world, 10, None).await);
     assert_eq!(rejection(&world, "ada", Some(&code)).await, None);
     let revoked = fanfold::model::invite::InviteCode::parse(&code).unwrap();
-    assert!(world.app.revoke_invite(&revoked).await.unwrap());
-    assert!(!world.app.revoke_invite(&revoked).await.unwrap());
+    world.app.revoke_invite(&Moderator::Operator, &revoked).await.unwrap();
+    assert!(world.app.revoke_invite(&Moderator::Operator, &revoked).await.is_err());
     let unknown = rejection(&world, "bob", Some(&code)).await;
     assert_eq!(unknown.as_deref(), Some("This invite does not exist."));
     assert_eq!((user_count(&world), stored(&world).await.code.as_str()), (1, other.as_str()));

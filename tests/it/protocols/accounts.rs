@@ -7,6 +7,7 @@ use fanfold::app::App;
 use fanfold::app::user::ProfileUpdate;
 use fanfold::gate::Moment;
 use fanfold::model::id::UserId;
+use fanfold::model::moderation::{ActionNote, Moderator};
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
@@ -169,7 +170,11 @@ impl Stage {
         }
         for (user, is_suspended) in (1..).zip(before.suspended) {
             if is_suspended {
-                self.world.app.suspend_user(id(user)).await.unwrap();
+                self.world
+                    .app
+                    .suspend_user(&Moderator::Operator, id(user), ActionNote::default())
+                    .await
+                    .unwrap();
             } else {
                 self.restore_sessions(user);
             }
@@ -205,8 +210,12 @@ impl Stage {
                 (Call::Block(_), Some((viewer, user))) => app.block(viewer, *user).await,
                 (Call::MakePrivate(_), Some((viewer, _))) => app.change_profile(viewer, private(true)).await,
                 (Call::MakePublic(_), Some((viewer, _))) => app.change_profile(viewer, private(false)).await,
-                (Call::Suspend(user), _) => app.suspend_user(id(user)).await,
-                (Call::Lift(user), _) => app.lift_suspension(id(user)).await,
+                (Call::Suspend(user), _) => {
+                    app.suspend_user(&Moderator::Operator, id(user), ActionNote::default()).await
+                }
+                (Call::Lift(user), _) => {
+                    app.unsuspend_user(&Moderator::Operator, id(user), ActionNote::default()).await
+                }
                 _ => app.work_on_accounts().await.map(drop),
             };
         };
@@ -299,7 +308,7 @@ proptest! {
                     .or_else(|| stage.score("following", user, &other(user).to_string()));
                 let before = [follows(1), follows(2)];
                 for user in 1..=2 {
-                    stage.world.app.lift_suspension(id(user)).await.unwrap();
+                    stage.world.app.unsuspend_user(&Moderator::Operator, id(user), ActionNote::default()).await.unwrap();
                 }
                 stage.check()?;
                 for (user, before) in (1..).zip(before) {
@@ -321,7 +330,7 @@ async fn a_slow_suspension_does_not_withhold_follows_after_it_was_lifted() {
     let mut slow = stage.begin(Call::Suspend(2)).await.unwrap();
     slow.step_to(Moment::Before, "edge: withhold").await;
     assert!(slow.waits.is_some(), "a follow is to be withheld");
-    stage.world.app.lift_suspension(id(2)).await.unwrap();
+    stage.world.app.unsuspend_user(&Moderator::Operator, id(2), ActionNote::default()).await.unwrap();
     slow.finish().await;
     stage.check().unwrap();
 }

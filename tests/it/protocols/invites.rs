@@ -1,13 +1,13 @@
 //! Registration with an invite: whatever runs concurrently and wherever it is interrupted, the invite never has more
 //! users than uses, and loses no use.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::app::error::{Error, Reason, Rejection};
+use fanfold::app::moderation::invite::NewInvite;
 use fanfold::gate::Moment;
-use fanfold::model::invite::InviteNote;
+use fanfold::model::moderation::Moderator;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
@@ -19,8 +19,8 @@ const NAMES: [&str; 3] = ["ada", "bob", "eve"];
 const INVITED: [&str; 2] = ["--account-registration", "invite"];
 
 async fn invite(world: &World, uses: u32) -> String {
-    let uses = NonZeroU32::new(uses).unwrap();
-    let invite = world.app.create_invite(uses, None, InviteNote::default()).await.unwrap();
+    let wish = NewInvite { uses: uses.into(), expires_at: None, note: "" };
+    let invite = world.app.create_invite(&Moderator::Operator, wish).await.unwrap();
     invite.code.as_str().to_owned()
 }
 
@@ -143,7 +143,7 @@ async fn a_registration_that_stalls_creates_no_user_once_its_use_was_given_to_an
     assert_eq!(user_count(&world), 1);
     world.app.repair().await.unwrap();
     assert!(world.app.login("ada", PASSWORD, None, None).await.is_err());
-    assert_eq!(world.app.invites().await.unwrap()[0].used, 1);
+    assert_eq!(world.app.invites(&Moderator::Operator).await.unwrap()[0].used, 1);
 }
 
 #[tokio::test]
@@ -183,7 +183,7 @@ async fn listing_the_invites_returns_the_uses_of_users_who_do_not_exist() {
         actor.step_to(moment, batch).await;
         actor.interrupt().await;
     }
-    let used = async || world.app.invites().await.unwrap()[0].used;
+    let used = async || world.app.invites(&Moderator::Operator).await.unwrap()[0].used;
     assert_eq!(used().await, 3);
     world.clock.advance(Duration::from_secs(61));
     assert_eq!((used().await, user_count(&world)), (1, 1));
@@ -192,7 +192,7 @@ async fn listing_the_invites_returns_the_uses_of_users_who_do_not_exist() {
 async fn check(world: &World, uses: u32) -> Result<(), TestCaseError> {
     let users = user_count(world);
     prop_assert!(users <= uses as usize, "{} users of {} uses", users, uses);
-    let invites = world.app.invites().await.unwrap();
+    let invites = world.app.invites(&Moderator::Operator).await.unwrap();
     prop_assert_eq!(invites[0].used as usize, users, "as many uses are taken as there are users");
     let key = format!("ff:{{m}}:invite:{}:unfinished", invites[0].code.as_str());
     prop_assert!(!world.redis.raw::<bool>(&["EXISTS", &key]), "unfinished uses are left");

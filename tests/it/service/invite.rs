@@ -63,7 +63,7 @@ fn an_invite_is_created_used_listed_and_revoked() {
     assert_eq!(register("eve", &code), "INVITE_INVALID");
     assert_eq!(list(&redis).len(), 1);
     let (status, _, errors) = fanfold(&redis, &["invite", "revoke", &code]);
-    assert_eq!((status, errors), (Some(1), format!("error: there is no invite {code}")));
+    assert_eq!((status, errors), (Some(1), "error: This invite does not exist.".to_owned()));
 }
 
 #[test]

@@ -46,7 +46,7 @@ const HOMES: [(&str, &[&str]); 46] = [
     ("ipnet", &["config", "http/address.rs"]),
     ("indicatif", &["cli/progress.rs"]),
     ("itoa", &["store/key.rs"]),
-    ("jiff", &["cli/invite.rs", "graphql/types/scalar.rs"]),
+    ("jiff", &["cli/print.rs", "graphql/types/scalar.rs"]),
     ("jsonwebtoken", &["app/jwt"]),
     ("metrics", &["http/metrics.rs", "store/metric.rs", "graphql/usage.rs"]),
     ("metrics_exporter_prometheus", &["http/metrics.rs"]),

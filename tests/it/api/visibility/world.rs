@@ -7,6 +7,7 @@ use fanfold::app::timeline::seen::Seen;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Clock as _;
 use fanfold::model::id::UserId;
+use fanfold::model::moderation::{ActionNote, Moderator};
 use fanfold::model::post::Visibility;
 use rand::rngs::StdRng;
 use rand::seq::IteratorRandom as _;
@@ -208,17 +209,18 @@ impl Play {
         let lifted = self.model.suspended.iter().copied().choose(&mut self.rng);
         if let Some(lifted) = lifted.filter(|_| self.model.suspended.len() == 3 || self.rng.random_bool(0.4))
         {
-            return self.lift_suspension(lifted).await;
+            return self.unsuspend_user(lifted).await;
         }
         self.log.push(format!("{user} is suspended"));
-        self.world.app.suspend_user(id).await.unwrap();
+        self.world.app.suspend_user(&Moderator::Operator, id, ActionNote::default()).await.unwrap();
         self.model.suspend(user, true);
     }
 
     /// Lifts a suspension, after which the user signs in again.
-    pub(super) async fn lift_suspension(&mut self, user: usize) {
+    pub(super) async fn unsuspend_user(&mut self, user: usize) {
         self.log.push(format!("{user} is suspended no longer, at {}", self.model.now));
-        self.world.app.lift_suspension(UserId::new(user as u64 + 1).unwrap()).await.unwrap();
+        let id = UserId::new(user as u64 + 1).unwrap();
+        self.world.app.unsuspend_user(&Moderator::Operator, id, ActionNote::default()).await.unwrap();
         self.model.suspend(user, false);
         let opened = self.world.app.login(&format!("ann{user}"), PASSWORD, None, None).await.unwrap();
         self.people[user].token = opened.token.expose();
