@@ -13,7 +13,7 @@ use crate::cli::{Data, Outcome, plain, say};
 use crate::config::DataConfig;
 use crate::model::clock::{Clock as _, SystemClock, Timestamp};
 use crate::model::invite::{Invite as Invitation, InviteCode, InviteNote, InviteState};
-use crate::model::moderation::Moderator;
+use crate::model::moderator::Moderator;
 
 /// Creates, lists and revokes invites, which users need to register if --account-registration is invite.
 ///

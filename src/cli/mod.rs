@@ -16,6 +16,7 @@ mod import;
 mod invite;
 mod man;
 mod memory;
+mod moderation;
 mod notify;
 mod people;
 mod posts;
@@ -84,6 +85,10 @@ enum Command {
     Schema(schema::Schema),
     Demo(demo::Demo),
     Import(import::Import),
+    User(moderation::User),
+    Post(moderation::Post),
+    Report(moderation::Report),
+    Moderator(moderation::Moderators),
     Invite(invite::Invite),
     Check(check::Check),
     Memory(memory::Memory),
@@ -122,6 +127,10 @@ pub fn main() -> ExitCode {
             Command::Schema(command) => command.run(),
             Command::Demo(command) => command.run().await,
             Command::Import(command) => command.run().await,
+            Command::User(command) => command.run().await,
+            Command::Post(command) => command.run().await,
+            Command::Report(command) => command.run().await,
+            Command::Moderator(command) => command.run().await,
             Command::Invite(command) => command.run().await,
             Command::Check(command) => command.run().await,
             Command::Memory(command) => command.run().await,

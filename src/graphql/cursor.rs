@@ -6,6 +6,8 @@
 //! - User list: a time and a user id (8 bytes each). Lists are ordered by time, and several entries can have the same
 //!   time.
 //! - Post list: a post id (8 bytes).
+//! - Moderators' list of accounts: a time and a user id, as in a user list. Reports: a report id (8 bytes). Log: a time and
+//!   a number (8 bytes each). Invites: a time (8 bytes) and a code (16 bytes). The owner is the moderator.
 //! - Home timeline: a post id (8 bytes), then the posts already seen, as variable-length integers. They allow a
 //!   subscription to resume after the cursor.
 
@@ -17,8 +19,10 @@ use crate::app::relation::read::UserList;
 use crate::app::timeline::seen::Seen;
 use crate::app::visibility::list::OwnList;
 use crate::model::clock::Timestamp;
-use crate::model::id::{PostId, UserId};
+use crate::model::id::{PostId, ReportId, UserId};
+use crate::model::invite::{InviteCode, InvitePosition};
 use crate::model::mark::Mark;
+use crate::model::moderation::LogId;
 use crate::model::page::Position;
 use crate::model::relation::ListKind;
 
@@ -26,7 +30,7 @@ const FORMAT: u8 = 1;
 /// Number of bytes before the position.
 const HEAD: usize = 10;
 /// The range of valid list codes.
-const CODES: std::ops::RangeInclusive<u8> = 1..=10;
+const CODES: std::ops::RangeInclusive<u8> = 1..=14;
 
 /// A list whose positions are encoded as cursors.
 pub(super) trait List: Copy {
@@ -192,6 +196,106 @@ impl List for TimelineList {
     }
 }
 
+/// The list of accounts, as a list with cursors of a moderator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AccountList(pub(super) UserId);
+
+impl List for AccountList {
+    type Position = Position;
+
+    fn code(self) -> u8 {
+        11
+    }
+
+    fn owner(self) -> UserId {
+        self.0
+    }
+
+    fn print_position(place: &Position) -> Vec<u8> {
+        print_entry(place)
+    }
+
+    fn parse_position(bytes: &[u8]) -> Option<Position> {
+        parse_entry(bytes)
+    }
+}
+
+/// The queue of reports, as a list with cursors of a moderator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReportList(pub(super) UserId);
+
+impl List for ReportList {
+    type Position = ReportId;
+
+    fn code(self) -> u8 {
+        12
+    }
+
+    fn owner(self) -> UserId {
+        self.0
+    }
+
+    fn print_position(place: &ReportId) -> Vec<u8> {
+        place.get().to_be_bytes().to_vec()
+    }
+
+    fn parse_position(bytes: &[u8]) -> Option<ReportId> {
+        ReportId::new(u64::from_be_bytes(bytes.try_into().ok()?))
+    }
+}
+
+/// The log of what moderators did, as a list with cursors of a moderator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LogList(pub(super) UserId);
+
+impl List for LogList {
+    type Position = LogId;
+
+    fn code(self) -> u8 {
+        13
+    }
+
+    fn owner(self) -> UserId {
+        self.0
+    }
+
+    fn print_position(place: &LogId) -> Vec<u8> {
+        [place.at.as_millis().to_be_bytes(), place.number.to_be_bytes()].concat()
+    }
+
+    fn parse_position(bytes: &[u8]) -> Option<LogId> {
+        let (at, number) = bytes.split_first_chunk()?;
+        let at = Some(i64::from_be_bytes(*at)).filter(|at| *at >= 0).map(Timestamp::from_millis)?;
+        Some(LogId { at, number: u64::from_be_bytes(number.try_into().ok()?) })
+    }
+}
+
+/// The list of invites, as a list with cursors of a moderator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InviteList(pub(super) UserId);
+
+impl List for InviteList {
+    type Position = InvitePosition;
+
+    fn code(self) -> u8 {
+        14
+    }
+
+    fn owner(self) -> UserId {
+        self.0
+    }
+
+    fn print_position(place: &InvitePosition) -> Vec<u8> {
+        [&place.at.as_millis().to_be_bytes(), place.code.as_str().as_bytes()].concat()
+    }
+
+    fn parse_position(bytes: &[u8]) -> Option<InvitePosition> {
+        let (at, code) = bytes.split_first_chunk()?;
+        let code = InviteCode::parse(std::str::from_utf8(code).ok()?)?;
+        Some(InvitePosition { at: Timestamp::from_millis(i64::from_be_bytes(*at)), code })
+    }
+}
+
 fn parse_post(number: u64) -> Option<PostId> {
     PostId::new(number).filter(|post| *post <= PostId::GREATEST)
 }
@@ -245,6 +349,10 @@ pub(super) fn code_of(object: &str, field: &str) -> Option<u8> {
         ("Viewer", "blocked") => 8,
         ("Viewer", "followRequests") => 9,
         ("Viewer", "sentFollowRequests") => 10,
+        ("Moderation", "accounts") => 11,
+        ("Moderation", "reports") => 12,
+        ("Moderation", "log") => 13,
+        ("Moderation", "invites") => 14,
         _ => return None,
     })
 }
@@ -266,6 +374,9 @@ fn is_place(code: u8, bytes: &[u8]) -> bool {
     match code {
         5 => PostList::parse_position(bytes).is_some(),
         6 => TimelineList::parse_position(bytes).is_some(),
+        12 => ReportList::parse_position(bytes).is_some(),
+        13 => LogList::parse_position(bytes).is_some(),
+        14 => InviteList::parse_position(bytes).is_some(),
         _ => parse_entry(bytes).is_some(),
     }
 }

@@ -8,7 +8,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::app::error::Error;
-use crate::model::id::{PostId, UserId};
+use crate::model::id::{PostId, ReportId, UserId};
+use crate::model::invite::InviteCode;
+use crate::model::moderation::LogId;
 use crate::model::session::SessionId;
 
 /// Maximum number of ids in one argument.
@@ -21,6 +23,11 @@ pub(super) enum GlobalId {
     Post(PostId),
     Session(SessionId),
     Viewer(UserId),
+    /// A user's account, as moderators see it.
+    Account(UserId),
+    Report(ReportId),
+    Invite(InviteCode),
+    LogEntry(LogId),
     /// The relation between a viewer and another user.
     Relation {
         viewer: UserId,
@@ -33,7 +40,10 @@ impl GlobalId {
     pub(super) fn print(self) -> ID {
         let kind = self.kind();
         let text = match self {
-            Self::User(user) | Self::Viewer(user) => format!("{kind}:{user}"),
+            Self::User(user) | Self::Viewer(user) | Self::Account(user) => format!("{kind}:{user}"),
+            Self::Report(report) => format!("{kind}:{report}"),
+            Self::Invite(code) => format!("{kind}:{}", code.as_str()),
+            Self::LogEntry(entry) => format!("{kind}:{entry}"),
             Self::Post(post) => format!("{kind}:{post}"),
             Self::Session(session) => format!("{kind}:{session}"),
             Self::Relation { viewer, user } => format!("{kind}:{viewer}:{user}"),
@@ -78,6 +88,22 @@ impl GlobalId {
         }
     }
 
+    /// Parses an argument as a report's id.
+    pub(super) fn report(argument: &str, id: &ID) -> Result<ReportId, Error> {
+        match Self::parse(argument, id)? {
+            Self::Report(report) => Ok(report),
+            other => Err(other.unexpected(argument, "Report")),
+        }
+    }
+
+    /// Parses an argument as an invite's id.
+    pub(super) fn invite(argument: &str, id: &ID) -> Result<InviteCode, Error> {
+        match Self::parse(argument, id)? {
+            Self::Invite(code) => Ok(code),
+            other => Err(other.unexpected(argument, "Invite")),
+        }
+    }
+
     /// Returns the error for an id of a type that the argument does not accept.
     pub(super) fn unexpected(self, argument: &str, expected: &str) -> Error {
         Error::Invalid(format!("`{argument}` must be the id of a {expected}, not of a {}.", self.kind()))
@@ -89,6 +115,10 @@ impl GlobalId {
             Self::Post(_) => "Post",
             Self::Session(_) => "Session",
             Self::Viewer(_) => "Viewer",
+            Self::Account(_) => "Account",
+            Self::Report(_) => "Report",
+            Self::Invite(_) => "Invite",
+            Self::LogEntry(_) => "ModerationLogEntry",
             Self::Relation { .. } => "Relation",
         }
     }
@@ -102,6 +132,10 @@ fn read(id: &ID) -> Option<GlobalId> {
         "Post" => what.parse().ok().map(GlobalId::Post),
         "Session" => SessionId::parse(what).map(GlobalId::Session),
         "Viewer" => what.parse().ok().map(GlobalId::Viewer),
+        "Account" => what.parse().ok().map(GlobalId::Account),
+        "Report" => what.parse().ok().map(GlobalId::Report),
+        "Invite" => InviteCode::parse(what).filter(|code| code.as_str() == what).map(GlobalId::Invite),
+        "ModerationLogEntry" => what.parse().ok().map(GlobalId::LogEntry),
         "Relation" => {
             let (viewer, user) = what.split_once(':')?;
             Some(GlobalId::Relation { viewer: viewer.parse().ok()?, user: user.parse().ok()? })
@@ -132,7 +166,11 @@ mod tests {
         let seven = UserId::new(7).unwrap();
         let viewer = GlobalId::Viewer(seven);
         let relation = GlobalId::Relation { viewer: seven, user: UserId::new(9).unwrap() };
-        for id in [user, post, session, viewer, relation] {
+        let account = GlobalId::Account(seven);
+        let report = GlobalId::Report(ReportId::new(7).unwrap());
+        let invite = GlobalId::Invite(InviteCode::issue(&Rng::from_seed(1)));
+        let entry = GlobalId::LogEntry("1767225600000-3".parse().unwrap());
+        for id in [user, post, session, viewer, relation, account, report, invite, entry] {
             assert_eq!(GlobalId::parse("id", &id.print()).unwrap(), id);
         }
     }
@@ -149,6 +187,8 @@ mod tests {
             &encode("User:"),
             &encode("Cat:7"),
             &encode("Relation:7"),
+            &encode("Invite:0123456789ABCDEF"),
+            &encode("ModerationLogEntry:7"),
         ] {
             let error = GlobalId::parse("ids", &ID(text.into())).unwrap_err();
             assert!(error.to_string().contains("`ids`"), "{text:?}: {error}");

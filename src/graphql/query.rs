@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Context, ID, Object, OneofObject};
+use async_graphql::{Context, ID, Object};
 use futures::future::try_join;
 
 use crate::app::error::Error;
@@ -19,6 +19,7 @@ use crate::graphql::types::region::Country;
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::scalar::Date;
 use crate::graphql::types::user::User;
+use crate::graphql::types::user_by::UserBy;
 use crate::graphql::types::viewer::Viewer;
 use crate::graphql::types::visit::DailyVisits;
 use crate::model::id::{PostId, UserId};
@@ -26,15 +27,6 @@ use crate::model::user::Username;
 
 /// The root of all queries.
 pub(super) struct Query;
-
-/// The key by which to look up a user. Exactly one field must be given.
-#[derive(OneofObject)]
-pub(super) enum UserBy {
-    /// The user's id, as in `User.id`.
-    Id(ID),
-    /// The username. Case is ignored.
-    Username(String),
-}
 
 /// The root of all queries.
 #[Object]

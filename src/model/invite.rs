@@ -7,7 +7,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 use crate::model::clock::Timestamp;
-use crate::model::moderation::Moderator;
+use crate::model::moderator::Moderator;
 use crate::model::page::InListOrder;
 use crate::model::rng::Rng;
 use crate::model::text::{Rule, texts};

@@ -11,6 +11,7 @@ pub mod id;
 pub mod invite;
 pub mod mark;
 pub mod moderation;
+pub mod moderator;
 pub mod page;
 pub mod post;
 pub mod region;

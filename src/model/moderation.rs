@@ -1,4 +1,4 @@
-//! Moderation: who acts, what they do, the log of it, and the reports of users.
+//! Moderation: the actions of moderators, the log of them, and the reports of users.
 //!
 //! Not here: storage (`store::report`, `store::moderation_log`), and the rules (`app::moderation`).
 
@@ -10,46 +10,9 @@ use crate::model::account::Account;
 use crate::model::clock::Timestamp;
 use crate::model::id::{ParseIdError, PostId, ReportId, UserId};
 use crate::model::invite::InviteCode;
+use crate::model::moderator::Moderator;
 use crate::model::page::InListOrder;
 use crate::model::text::{Rule, texts};
-
-/// The author of an action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Moderator {
-    /// The operator, who runs the command line.
-    Operator,
-    /// A user to whom the operator has granted the rights of a moderator.
-    User(UserId),
-}
-
-impl Moderator {
-    /// Returns the user; `None` for the operator.
-    #[must_use]
-    pub fn user(self) -> Option<UserId> {
-        match self {
-            Self::Operator => None,
-            Self::User(user) => Some(user),
-        }
-    }
-}
-
-/// The form in which a moderator is stored: `operator`, or the user's id.
-impl fmt::Display for Moderator {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Operator => formatter.write_str("operator"),
-            Self::User(user) => user.fmt(formatter),
-        }
-    }
-}
-
-impl FromStr for Moderator {
-    type Err = ParseIdError;
-
-    fn from_str(text: &str) -> Result<Self, ParseIdError> {
-        if text == "operator" { Ok(Self::Operator) } else { text.parse().map(Self::User) }
-    }
-}
 
 /// The kinds of actions that the log records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -298,13 +261,5 @@ mod tests {
         for text in ["", "-", "5", "5-", "-5-1", "05-1", "5-01", "+5-1", "5-1-1"] {
             assert_eq!(text.parse::<LogId>(), Err(ParseIdError), "{text:?}");
         }
-    }
-
-    #[test]
-    fn a_moderator_is_read_as_it_was_printed() {
-        for moderator in [Moderator::Operator, Moderator::User(UserId::new(7).unwrap())] {
-            assert_eq!(moderator.to_string().parse(), Ok(moderator));
-        }
-        assert_eq!("ada".parse::<Moderator>(), Err(ParseIdError));
     }
 }

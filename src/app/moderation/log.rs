@@ -4,7 +4,8 @@
 
 use crate::app::App;
 use crate::app::error::Error;
-use crate::model::moderation::{Action, ActionNote, LoggedAction, Moderator, Objects};
+use crate::model::moderation::{Action, ActionNote, LoggedAction, Objects};
+use crate::model::moderator::Moderator;
 use crate::store::moderation_log;
 
 impl App {

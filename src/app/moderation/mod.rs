@@ -19,7 +19,8 @@ use crate::archive::post::Row;
 use crate::model::account::{Account, Inactivity};
 use crate::model::address::Address;
 use crate::model::id::{PostId, UserId};
-use crate::model::moderation::{Action, ActionNote, Moderator, Objects};
+use crate::model::moderation::{Action, ActionNote, Objects};
+use crate::model::moderator::Moderator;
 use crate::model::secret::Password;
 use crate::store::post::{self, Record};
 use crate::store::{account, session, user};
@@ -67,7 +68,7 @@ impl App {
         user: UserId,
         note: ActionNote,
     ) -> Result<(), Error> {
-        self.check_account(moderator, user).await?;
+        self.check_changeable(moderator, user).await?;
         self.log(moderator, Action::SuspendUser, Objects::user(user), note).await?;
         if self.deactivate(user, Inactivity::Suspended, self.now()).await? {
             Ok(())
@@ -83,14 +84,14 @@ impl App {
         user: UserId,
         note: ActionNote,
     ) -> Result<(), Error> {
-        self.check_account(moderator, user).await?;
+        self.check_changeable(moderator, user).await?;
         self.log(moderator, Action::UnsuspendUser, Objects::user(user), note).await?;
         self.reactivate(user, Inactivity::Suspended).await.map(drop)
     }
 
     /// Ends all sessions of a user.
     pub async fn end_sessions(&self, moderator: &Moderator, user: UserId) -> Result<(), Error> {
-        self.check_account(moderator, user).await?;
+        self.check_changeable(moderator, user).await?;
         self.log(moderator, Action::EndSessions, Objects::user(user), ActionNote::default()).await?;
         let end = session::end_all(self.keys(), user);
         self.write_sessions(user, "moderator: end sessions", end).await?;
@@ -111,7 +112,7 @@ impl App {
         let Some(password) = faults.check(Field::NewPassword, Password::choose(password)) else {
             return Err(faults.into_error());
         };
-        self.check_account(moderator, user).await?;
+        self.check_changeable(moderator, user).await?;
         let slot = self.0.passwords.enter(source_of(moderator.user().unwrap_or(user), from)).await?;
         let hash = slot.hash(password).await?;
         drop(slot);
@@ -148,7 +149,7 @@ impl App {
 
     /// Fails if a moderator cannot change an account: there is no such user, or only the operator can change it, because
     /// it is a moderator's.
-    async fn check_account(&self, moderator: &Moderator, user: UserId) -> Result<Account, Error> {
+    async fn check_changeable(&self, moderator: &Moderator, user: UserId) -> Result<Account, Error> {
         let account = self.account(user).await?.ok_or_else(no_such_user)?;
         match moderator.user() {
             Some(oneself) if oneself == user => {

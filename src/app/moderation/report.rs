@@ -11,7 +11,8 @@ use crate::app::throttle::{limit, throttled};
 use crate::app::viewer::{SignedIn, Viewer};
 use crate::app::visibility::{Surface, UserSelection, Visible};
 use crate::model::id::{PostId, ReportId, UserId};
-use crate::model::moderation::{Action, ActionNote, Moderator, Objects, Report, ReportReason, Reported};
+use crate::model::moderation::{Action, ActionNote, Objects, Report, ReportReason, Reported};
+use crate::model::moderator::Moderator;
 use crate::store::bucket;
 use crate::store::report::{self, NewReport};
 

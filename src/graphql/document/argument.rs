@@ -179,9 +179,13 @@ impl ArgumentContext<'_> {
     fn check_id(self, argument: &str, path: &str, id: &ID) -> Result<(), Error> {
         let argument = argument.split('[').next().unwrap_or(argument);
         match (self.object, self.field, argument) {
-            ("Query", "user", "id") | (_, _, "userId" | "userIds") => GlobalId::user(path, id).map(drop),
+            ("Query", "user", "id") | ("Moderation", "account", "id") | (_, _, "userId" | "userIds") => {
+                GlobalId::user(path, id).map(drop)
+            }
             ("Query", "post", "id") | (_, _, "postId") => GlobalId::post(path, id).map(drop),
             (_, _, "sessionId") => GlobalId::session(path, id).map(drop),
+            (_, _, "reportId") => GlobalId::report(path, id).map(drop),
+            (_, _, "inviteId") => GlobalId::invite(path, id).map(drop),
             ("Query", "node" | "nodes", _) => GlobalId::node(path, id).map(drop),
             _ => Ok(()),
         }

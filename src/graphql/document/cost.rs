@@ -72,7 +72,7 @@ fn too_many_introspections() -> RequestError {
 }
 
 fn too_many_sign_ins() -> RequestError {
-    RequestError::too_complex("it has more than one `login`, `register` or `changePassword`")
+    RequestError::too_complex("it has more than one `login`, `register`, `changePassword` or `setPassword`")
 }
 
 /// The state of cost analysis at a position in an operation.

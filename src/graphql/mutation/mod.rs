@@ -4,6 +4,7 @@
 //! writes of earlier fields. Errors that a user can act on are in the payload; all other errors are field errors.
 
 mod account;
+mod moderation;
 mod post;
 mod profile;
 mod relation;
@@ -11,10 +12,17 @@ mod relation;
 use async_graphql::MergedObject;
 
 use self::account::AccountMutation;
+use self::moderation::ModerationMutation;
 use self::post::PostMutation;
 use self::profile::ProfileMutation;
 use self::relation::RelationMutation;
 
 /// The root of all mutations. Every payload is nullable, so a failing field does not discard the other fields' results.
 #[derive(Default, MergedObject)]
-pub(super) struct Mutation(AccountMutation, ProfileMutation, RelationMutation, PostMutation);
+pub(super) struct Mutation(
+    AccountMutation,
+    ProfileMutation,
+    RelationMutation,
+    PostMutation,
+    ModerationMutation,
+);

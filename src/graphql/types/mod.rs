@@ -2,6 +2,7 @@
 
 pub(super) mod connection;
 pub(super) mod event;
+pub(super) mod moderation;
 pub(super) mod node;
 pub(super) mod period;
 pub(super) mod post;
@@ -11,6 +12,7 @@ pub(super) mod relation;
 pub(super) mod scalar;
 pub(super) mod session;
 pub(super) mod user;
+pub(super) mod user_by;
 pub(super) mod user_error;
 pub(super) mod viewer;
 pub(super) mod visit;

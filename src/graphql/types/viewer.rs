@@ -6,6 +6,7 @@ use async_graphql::{Context, ID, Object};
 
 use crate::app::audience::MOST_DAYS;
 use crate::app::error::Error;
+use crate::app::moderation::read::IsModerator;
 use crate::app::read::Load as _;
 use crate::app::session::Sessions;
 use crate::app::viewer::SignedIn;
@@ -18,6 +19,7 @@ use crate::graphql::paging::{Paging, connections};
 use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::connection::timeline::TimelineConnection;
 use crate::graphql::types::connection::user::UserConnection;
+use crate::graphql::types::moderation::Moderation;
 use crate::graphql::types::session::Session;
 use crate::graphql::types::user::User;
 use crate::graphql::types::visit::Audience;
@@ -85,6 +87,20 @@ impl Viewer {
             Ok(Audience::new(Arc::clone(&self.scope), visitors))
         };
         Some(audience.await)
+    }
+
+    /// True if the viewer is a moderator.
+    async fn is_moderator(&self) -> Result<bool, Error> {
+        self.scope.loader.load(IsModerator(self.signed_in.user)).await
+    }
+
+    /// What only moderators see; null unless the viewer is a moderator.
+    async fn moderation(&self) -> Option<Result<Moderation, Error>> {
+        match self.scope.loader.load(IsModerator(self.signed_in.user)).await {
+            Ok(true) => Some(Ok(Moderation::new(&self.scope, self.signed_in.user))),
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
+        }
     }
 
     /// The viewer's active sessions, most recently used first; null if temporarily unavailable. The token of another

@@ -15,6 +15,7 @@ pub(crate) mod execution;
 pub(crate) mod fields;
 pub(crate) mod input;
 pub(crate) mod lists;
+mod moderation;
 pub(crate) mod operation;
 mod partial;
 mod period;

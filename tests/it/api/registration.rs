@@ -5,7 +5,7 @@ use std::time::Duration;
 use fanfold::app::moderation::invite::NewInvite;
 use fanfold::model::clock::{Clock as _, Timestamp};
 use fanfold::model::invite::{Invite, InviteState};
-use fanfold::model::moderation::Moderator;
+use fanfold::model::moderator::Moderator;
 use futures::future::join_all;
 use serde_json::{Value, json};
 

@@ -168,7 +168,19 @@ const ROWS: &[Row] = &[
     ),
     (&["Mutation.deletePost.input.postId"], Subject::Post, "mutation ($id: ID!) { deletePost(input: { postId: $id }) {
         deletedPostId viewer { id } userErrors { ...error } } }"),
+    (
+        &["Mutation.report.input.target.userId"],
+        Subject::User(1),
+        "mutation ($id: ID!) { report(input: { target: { userId: $id }, reason: \"spam\" }) { userErrors { ...error } } }",
+    ),
+    (
+        &["Mutation.report.input.target.postId"],
+        Subject::Post,
+        "mutation ($id: ID!) { report(input: { target: { postId: $id }, reason: \"spam\" }) { userErrors { ...error } } }",
+    ),
 ];
+
+const MODERATORS: &str = "for moderators, who see all users";
 
 /// Arguments that need no row, each with the reason.
 const EXEMPT: &[(&str, &str)] = &[
@@ -177,6 +189,23 @@ const EXEMPT: &[(&str, &str)] = &[
     ("Mutation.revokeSession.input.sessionId", "identifies a session of the viewer"),
     ("Viewer.timeline.after", "posts are ordered by id, whether or not they exist"),
     ("Viewer.timeline.before", "posts are ordered by id, whether or not they exist"),
+    ("Moderation.account.by.id", MODERATORS),
+    ("Moderation.account.by.username", MODERATORS),
+    ("Moderation.accounts.after", MODERATORS),
+    ("Moderation.accounts.before", MODERATORS),
+    ("Moderation.invites.after", MODERATORS),
+    ("Moderation.invites.before", MODERATORS),
+    ("Moderation.log.after", MODERATORS),
+    ("Moderation.log.before", MODERATORS),
+    ("Moderation.reports.after", MODERATORS),
+    ("Moderation.reports.before", MODERATORS),
+    ("Mutation.endSessions.input.userId", MODERATORS),
+    ("Mutation.removePost.input.postId", MODERATORS),
+    ("Mutation.resolveReport.input.reportId", MODERATORS),
+    ("Mutation.revokeInvite.input.inviteId", MODERATORS),
+    ("Mutation.setPassword.input.userId", MODERATORS),
+    ("Mutation.suspendUser.input.userId", MODERATORS),
+    ("Mutation.unsuspendUser.input.userId", MODERATORS),
     ("Subscription.timeline.after", "posts are ordered by id, whether or not they exist"),
 ];
 

@@ -7,7 +7,8 @@ use fanfold::app::App;
 use fanfold::app::user::ProfileUpdate;
 use fanfold::gate::Moment;
 use fanfold::model::id::UserId;
-use fanfold::model::moderation::{ActionNote, Moderator};
+use fanfold::model::moderation::ActionNote;
+use fanfold::model::moderator::Moderator;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 

@@ -7,7 +7,7 @@ use fanfold::app::App;
 use fanfold::app::error::{Error, Reason, Rejection};
 use fanfold::app::moderation::invite::NewInvite;
 use fanfold::gate::Moment;
-use fanfold::model::moderation::Moderator;
+use fanfold::model::moderator::Moderator;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 

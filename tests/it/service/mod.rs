@@ -21,6 +21,7 @@ pub(crate) mod jwt;
 pub(crate) mod lagging;
 mod listeners;
 pub(crate) mod memory;
+mod moderation_commands;
 pub(crate) mod observe;
 pub(crate) mod password;
 pub(crate) mod permissions;

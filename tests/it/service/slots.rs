@@ -6,6 +6,8 @@ use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -68,7 +70,7 @@ fn check_commands(lines: &[String]) {
 }
 
 /// Requests each field of the API that reads or writes the store.
-async fn request_everything(server: &Server) {
+async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
     let users: Vec<String> = story(server).await;
     let mut socket = Socket::acknowledged(server, Some(&users[0])).await;
     socket.subscribe("t", TIMELINE, Value::Null).await;
@@ -148,8 +150,15 @@ async fn request_everything(server: &Server) {
         (&users[2], &everywhere),
     ];
     let of_ada = requests.iter().map(|request| (&users[0], request));
+    make_moderator(&name(3));
+    let (moderation, last) = requests_of_moderators(server, &users, &cem, &fay).await;
     let mut documents = [&login, sessions_query, relations, TIMELINE].join(" ");
-    for (token, request) in of_ada.chain(of_others) {
+    let of_moderators = moderation.iter().map(|(token, request)| (token, request));
+    for (token, request) in of_moderators
+        .chain(of_ada)
+        .chain(of_others)
+        .chain(last.iter().map(|(token, request)| (token, request)))
+    {
         let response = server.ask_as(token, request);
         let is_rejected =
             |field: &Value| field["userErrors"].as_array().is_some_and(|errors| !errors.is_empty());
@@ -168,6 +177,50 @@ fn request_with_jwt(server: &Server, key: &SigningKey) {
         let response = server.ask_as(&token, "{ viewer { user { username } sessions { id } } }");
         assert_eq!(response["data"]["viewer"]["user"]["username"], "jwt", "{response}");
     }
+}
+
+/// A request with the token of its user.
+type Request = (String, String);
+
+/// Returns requests of moderators, and of users to moderators, and then those that end the sessions of the user `last`.
+/// The fourth user is the moderator.
+async fn requests_of_moderators(
+    server: &Server,
+    users: &[String],
+    user: &str,
+    last: &str,
+) -> (Vec<Request>, Vec<Request>) {
+    let moderator = &users[3];
+    let invite =
+        server.ask_as(moderator, "mutation { createInvite(input: {}) { invite { id } } }")["data"].take();
+    let invite = &invite["createInvite"]["invite"]["id"];
+    let change = |name: &str, input: &str| {
+        format!("mutation {{ {name}(input: {{ {input} }}) {{ userErrors {{ code }} }} }}")
+    };
+    let of_user = format!("userId: \"{user}\"");
+    let report = change("report", &format!("target: {{ {of_user} }}, reason: \"spam\""));
+    let read = format!(
+        "{{ viewer {{ isModerator moderation {{ openReportCount account(by: {{ id: \"{user}\" }}) {{ status }}
+            accounts {{ nodes {{ id }} }} reports {{ nodes {{ id }} }} log {{ nodes {{ id }} }} invites {{ nodes {{ id }} }} }} }} }}"
+    );
+    let post = publish(server, &users[1], "to remove");
+    let of_moderator = [
+        read,
+        change("createInvite", "uses: 2"),
+        change("revokeInvite", &format!("inviteId: {invite}")),
+        change("removePost", &format!("postId: \"{post}\"")),
+        change("resolveReport", &format!("reportId: \"{}\"", URL_SAFE_NO_PAD.encode("Report:1"))),
+    ];
+    let of_moderator = of_moderator.map(|request| (moderator.clone(), request));
+    let of_last = format!("userId: \"{last}\"");
+    let endings = [
+        change("endSessions", &of_last),
+        change("setPassword", &format!("{of_last}, newPassword: \"another horse\"")),
+        change("suspendUser", &of_last),
+        change("unsuspendUser", &of_last),
+    ];
+    let endings = endings.map(|request| (moderator.clone(), request));
+    ([vec![(users[0].clone(), report)], of_moderator.into()].concat(), endings.into())
 }
 
 /// Asserts that documents request all fields that read or write the store.
@@ -202,14 +255,17 @@ async fn all_commands_have_keys_of_one_slot() {
             request_with_jwt(&server, &key);
         }
         let server = serve(&cluster, &directory, &[options, more].concat());
-        request_everything(&server).await;
+        let (url, directory) = (cluster.url(), directory.path().to_str().unwrap());
+        let beside = ["--redis-url", &url, "--redis-prefix", prefix, "--data-dir", directory];
+        let make_moderator = |user: &str| {
+            let add = command(&[&["moderator", "add", user], &beside[..]].concat()).output().unwrap();
+            assert!(add.status.success(), "{}", String::from_utf8_lossy(&add.stderr));
+        };
+        request_everything(&server, make_moderator).await;
         // The repairer, the mover and the workers have had their turns.
         tokio::time::sleep(Duration::from_secs(6)).await;
         drop(server);
-        let (url, directory) = (cluster.url(), directory.path().to_str().unwrap());
-        let check =
-            ["check", "--repair", "--redis-url", &url, "--redis-prefix", prefix, "--data-dir", directory];
-        let output = command(&check).output().unwrap();
+        let output = command(&[&["check", "--repair"], &beside[..]].concat()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
     for error in ["CROSSSLOT", "MOVED", "ASK"] {

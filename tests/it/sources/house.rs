@@ -22,7 +22,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 46] = [
+const HOMES: [(&str, &[&str]); 47] = [
     ("redis", &["store", "managed"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -56,6 +56,7 @@ const HOMES: [(&str, &[&str]); 46] = [
     ("opentelemetry_sdk", &["cli/trace.rs", "http/trace.rs"]),
     ("rand", &["model/rng.rs", "cli/demo.rs", "cli/people.rs", "cli/posts.rs"]),
     ("ring", &["app/jwt/signature.rs"]),
+    ("rpassword", &["cli/moderation.rs"]),
     ("rust_embed", &["http/page.rs"]),
     ("rust_iso3166", &["model/region"]),
     ("rustls_native_certs", &["store/wire.rs"]),
