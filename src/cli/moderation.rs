@@ -69,11 +69,11 @@ struct List {
 #[derive(Args, Clone, Copy, Debug)]
 struct ListOutput {
     /// Maximum number of entries.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", env = "FANFOLD_LIST_LIMIT", default_value_t = 100)]
     limit: usize,
 
     /// Print JSON.
-    #[arg(long)]
+    #[arg(long, env = "FANFOLD_LIST_JSON")]
     json: bool,
 }
 
@@ -106,7 +106,7 @@ struct Show {
     user: Named,
 
     /// Print JSON.
-    #[arg(long)]
+    #[arg(long, env = "FANFOLD_USER_JSON")]
     json: bool,
 
     #[command(flatten)]
@@ -120,7 +120,8 @@ struct Change {
     user: Named,
 
     /// Note for the log: up to 1,000 characters.
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = note)]
+    #[arg(long, value_name = "TEXT", env = "FANFOLD_MODERATION_NOTE", default_value = "")]
+    #[arg(hide_default_value = true, value_parser = note)]
     note: ActionNote,
 
     #[command(flatten)]
@@ -187,7 +188,8 @@ struct Remove {
     post: PostId,
 
     /// Note for the log: up to 1,000 characters.
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = note)]
+    #[arg(long, value_name = "TEXT", env = "FANFOLD_MODERATION_NOTE", default_value = "")]
+    #[arg(hide_default_value = true, value_parser = note)]
     note: ActionNote,
 
     #[command(flatten)]
@@ -225,7 +227,8 @@ struct Resolve {
     report: ReportId,
 
     /// Note for the log: up to 1,000 characters.
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = note)]
+    #[arg(long, value_name = "TEXT", env = "FANFOLD_MODERATION_NOTE", default_value = "")]
+    #[arg(hide_default_value = true, value_parser = note)]
     note: ActionNote,
 
     #[command(flatten)]

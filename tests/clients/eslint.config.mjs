@@ -42,8 +42,8 @@ const exceptions = {
           ...["Country", "PageInfo", "Region", "Subdivision", "UserError"],
           // Metrics computed per request.
           ...["Audience", "DailyVisits", "FollowersByRegion", "RateLimit", "RegionShare"],
-          // A part of a post.
-          "Delivery",
+          // A part of a post, and one of the viewer.
+          ...["Delivery", "Moderation"],
           // Events, identified by a cursor to resume after.
           ...["PostAdded", "PostRemoved"],
         ],

@@ -299,7 +299,7 @@ fn the_page_for_operators_has_all_options_with_their_defaults() {
         options.into_iter().map(|(name, default)| (name, plain(default))).collect();
     assert_eq!(listed, options);
 
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 14] = [
         &["deliver"],
         &["archive", "run"],
         &["check"],
@@ -309,6 +309,11 @@ fn the_page_for_operators_has_all_options_with_their_defaults() {
         &["doctor"],
         &["invite", "create"],
         &["invite", "list"],
+        &["user", "list"],
+        &["user", "suspend"],
+        &["post", "remove"],
+        &["report", "list"],
+        &["moderator", "log"],
     ];
     let others: Vec<String> = commands.iter().flat_map(|command| options_of(command).into_keys()).collect();
     let prose = [include_str!("../../../docs/clients.md"), page];
