@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_code_is_read_as_it_was_printed_in_either_case() {
         let code = InviteCode::issue(&Rng::from_seed(1));
-        assert_eq!(InviteCode::parse(code.as_str()), Some(code.clone()));
+        assert_eq!(InviteCode::parse(code.as_str()), Some(code));
         assert_eq!(InviteCode::parse(&format!(" {}\n", code.as_str().to_uppercase())), Some(code));
         for text in
             ["", "0123456789abcde", "0123456789abcdefg", "0123456789abcdei", "0123456789abcd}:", "éééééééé"]

@@ -1002,6 +1002,14 @@ mod tests {
         assert_eq!(find, ["ff:{u7}:find:ab", "ff:{u7}:find:ab:a", "ff:{u7}:find:ab:b"]);
         let ada = Username::parse("ada").unwrap();
         assert_eq!((keys.names_with(&ada).name(), keys.names_shard(&ada)), ("ff:name:{n1896}", 1_896));
+        let session = SessionId::parse("AAAAAAAAAAAAAAAA").unwrap();
+        assert_eq!(keys.guesses(user, session).name(), "ff:{u7}:guesses:AAAAAAAAAAAAAAAA");
+    }
+
+    #[test]
+    fn the_format_of_keys_of_moderation_is_part_of_the_stored_data() {
+        let keys = Keys::new("ff:", 16_384);
+        let user = UserId::new(7).unwrap();
         assert_eq!(keys.invites().name(), "ff:{m}:invites");
         let code = InviteCode::parse("0123456789abcdef").unwrap();
         assert_eq!(keys.invite(&code).name(), "ff:{m}:invite:0123456789abcdef");
@@ -1014,8 +1022,6 @@ mod tests {
         assert_eq!(keys.report_counts().name(), "ff:{m}:reports:counts");
         assert_eq!(keys.moderation_log().name(), "ff:{m}:log");
         assert_eq!(keys.reports_of(user).name(), "ff:{u7}:report");
-        let session = SessionId::parse("AAAAAAAAAAAAAAAA").unwrap();
-        assert_eq!(keys.guesses(user, session).name(), "ff:{u7}:guesses:AAAAAAAAAAAAAAAA");
     }
 
     #[test]

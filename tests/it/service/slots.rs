@@ -151,7 +151,7 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
     ];
     let of_ada = requests.iter().map(|request| (&users[0], request));
     make_moderator(&name(3));
-    let (moderation, last) = requests_of_moderators(server, &users, &cem, &fay).await;
+    let (moderation, last) = requests_of_moderators(server, &users, &cem, &fay);
     let mut documents = [&login, sessions_query, relations, TIMELINE].join(" ");
     let of_moderators = moderation.iter().map(|(token, request)| (token, request));
     for (token, request) in of_moderators
@@ -184,7 +184,7 @@ type Request = (String, String);
 
 /// Returns requests of moderators, and of users to moderators, and then those that end the sessions of the user `last`.
 /// The fourth user is the moderator.
-async fn requests_of_moderators(
+fn requests_of_moderators(
     server: &Server,
     users: &[String],
     user: &str,

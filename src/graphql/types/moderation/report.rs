@@ -19,7 +19,7 @@ use crate::model::post::Post;
 
 /// A report that no moderator has resolved.
 pub(in crate::graphql) struct Report {
-    report: moderation::Report,
+    sent: moderation::Report,
     reporter: Option<Account>,
     account: Option<Account>,
     post: Result<Option<ReportedPost>, Error>,
@@ -40,7 +40,7 @@ impl Report {
             (Some(id), Ok(posts)) => Ok(posts.get(&id).map(|post| ReportedPost(Arc::clone(post)))),
         };
         let (reporter, account) = (account(report.reporter), account(report.reported.user));
-        Self { report: report.clone(), reporter, account, post }
+        Self { sent: report.clone(), reporter, account, post }
     }
 }
 
@@ -49,17 +49,17 @@ impl Report {
 impl Report {
     /// The report's id, to pass to `resolveReport`; opaque to clients.
     async fn id(&self) -> ID {
-        GlobalId::Report(self.report.id).print()
+        GlobalId::Report(self.sent.id).print()
     }
 
     /// The time of the report, or of its last change by the reporter.
     async fn created_at(&self) -> DateTime {
-        DateTime(self.report.at)
+        DateTime(self.sent.at)
     }
 
     /// The reason that the reporter gave: 1 to 1,000 characters. It may contain line breaks.
     async fn reason(&self) -> &str {
-        self.report.reason.as_str()
+        self.sent.reason.as_str()
     }
 
     /// The account of the user who reported; null if the user was deleted.
@@ -74,7 +74,7 @@ impl Report {
 
     /// The id of the reported post, as in `Post.id`; null if the user as such is reported.
     async fn post_id(&self) -> Option<ID> {
-        self.report.reported.post.map(|post| GlobalId::Post(post).print())
+        self.sent.reported.post.map(|post| GlobalId::Post(post).print())
     }
 
     /// The reported post, even if the viewer cannot see it otherwise; null if the user as such is reported, if the post
