@@ -57,8 +57,8 @@ pub struct Opened {
 }
 
 impl App {
-    /// Signs a user in, which cancels a deletion of the account. Makes two round trips and one password verification, whether or not the user exists,
-    /// plus two round trips if the password is correct. A throttled attempt costs no verification.
+    /// Signs a user in, which cancels a deletion of the account. Makes two round trips and one password verification,
+    /// whether or not the user exists, plus two round trips if the password is correct. A throttled attempt costs no verification.
     pub async fn login(
         &self,
         username: &str,
@@ -253,15 +253,19 @@ impl App {
         }
     }
 
-    /// Checks the viewer's current password, under the limits of a changed password. Makes two round trips.
-    pub(super) async fn check_password(
+    /// Checks the viewer's current password before a step that a stolen session must not take. A viewer who signs in with
+    /// the tokens of another application has no password, and needs none. Otherwise, makes two round trips and one
+    /// password verification, under the limits of a changed password.
+    pub(super) async fn confirm_password(
         &self,
         viewer: &Viewer,
-        current: &str,
+        current: Option<&str>,
         from: Option<Address>,
     ) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
-        let session = signed_in.session_credential()?.id;
+        let Some(session) = signed_in.session() else { return Ok(()) };
+        let missing = || Error::rule(Reason::Invalid, Field::CurrentPassword, "Enter your current password.");
+        let current = current.ok_or_else(missing)?;
         let (slot, hash) = self.begin_check(signed_in.user, session, from).await?;
         let from = from.map(|from| from.digest());
         let right = match slot.verify(Password::attempt(current), hash.clone()).await {
@@ -272,9 +276,9 @@ impl App {
             right => right?,
         };
         if hash.is_none() || !right {
-            return Err(Error::rule(Reason::WrongCredentials, Field::Password, "The password is wrong."));
+            return Err(wrong_current_password());
         }
-        let mut batch = Batch::new("check password: settle");
+        let mut batch = Batch::new("confirm password: settle");
         let given_back = batch.push(self.return_for_session(signed_in.user, session));
         let charged = self.charge_sign_in(signed_in.user, from, &mut batch);
         let mut replies = batch.send(self.store()).await?;

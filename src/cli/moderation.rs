@@ -26,7 +26,7 @@ use crate::model::user::Username;
 /// Maximum number of entries that are read at a time.
 const PAGE: usize = 100;
 
-/// Lists and finds users, suspends them, ends their sessions, and sets their passwords.
+/// Lists and finds users, suspends and deletes them, ends their sessions, and sets their passwords.
 ///
 /// The commands may run alongside a server. A user is given by their username or their number, such as 7 or #7.
 #[derive(Args, Debug)]
@@ -43,6 +43,13 @@ enum UserCommand {
     Suspend(Change),
     /// Ends the suspension of a user.
     Unsuspend(Change),
+    /// Deletes a user: suspends them at once, and erases the account after the grace period, permanently.
+    ///
+    /// The servers erase accounts, at the earliest after a minute. Until that begins, `fanfold user cancel-deletion`
+    /// cancels it.
+    Delete(Change),
+    /// Cancels the deletion of a user, by a moderator or by the user. A suspended user stays suspended.
+    CancelDeletion(Change),
     /// Ends all sessions of a user.
     EndSessions(Target),
     /// Sets the password of a user, and ends all their sessions. Reads the password from standard input.
@@ -296,6 +303,15 @@ impl User {
                 })
                 .await
             }
+            UserCommand::Delete(Change { user, note, data }) => {
+                Data::work(data, async |app| delete(app, user, note).await).await
+            }
+            UserCommand::CancelDeletion(Change { user, note, data }) => {
+                change(user, data, "cancelled the deletion of", async |app, user| {
+                    app.cancel_user_deletion(&Moderator::Operator, user, note).await
+                })
+                .await
+            }
             UserCommand::EndSessions(Target { user, data }) => {
                 change(user, data, "ended the sessions of", async |app, user| {
                     app.end_sessions(&Moderator::Operator, user).await
@@ -379,6 +395,16 @@ async fn change(
         Ok(ExitCode::SUCCESS)
     })
     .await
+}
+
+/// Deletes a user, and prints the time of the erasure.
+async fn delete(app: &App, user: Named, note: ActionNote) -> Outcome {
+    let found = user.find(app).await?.account;
+    app.delete_user(&Moderator::Operator, found.user, note, app.deletion_grace()).await.map_err(plain)?;
+    let at = app.account(found.user).await?.and_then(|account| account.deletion_at);
+    let at = at.map(|at| format!(", to be erased at {}", print_time(at))).unwrap_or_default();
+    say(&format!("deleted {} (#{}){at}", found.username, found.user))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads a line from standard input: a password is never an argument, which other users of the machine can read.

@@ -32,9 +32,10 @@ pub struct AccountConfig {
     #[arg(alias = "sessions-max-lifetime", value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub session_max_lifetime: u32,
 
-    /// Time for which users who have deleted their accounts may cancel that by signing in, in days.
+    /// Time for which the deletion of an account can be cancelled, in days.
     ///
-    /// No one sees a deleted account during this time. After it, the account is erased.
+    /// Users who have deleted their accounts cancel that by signing in. No one sees a deleted account during this time.
+    /// After it, the account is erased.
     #[arg(long, value_name = "DAYS", env = "FANFOLD_ACCOUNT_DELETION_GRACE", default_value_t = 14)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=365))]
     pub account_deletion_grace: u32,
@@ -111,7 +112,7 @@ impl AccountConfig {
         unused.min(created_at.plus(days(self.session_max_lifetime)))
     }
 
-    /// Returns the time for which a deletion of an account can be cancelled.
+    /// Returns the time for which the deletion of an account can be cancelled.
     #[must_use]
     pub fn deletion_grace(&self) -> Duration {
         days(self.account_deletion_grace)

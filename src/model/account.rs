@@ -10,7 +10,7 @@ use crate::model::id::UserId;
 pub enum Inactivity {
     /// A moderator has suspended the account.
     Suspended,
-    /// The user has deleted the account, and may still cancel that.
+    /// The user or a moderator has deleted the account, and may still cancel that.
     Deletion,
 }
 
@@ -25,7 +25,7 @@ pub struct Account {
     pub created_at: Timestamp,
     /// Time of the suspension; `None` if the account is not suspended.
     pub suspended_at: Option<Timestamp>,
-    /// Time from which the account may be deleted; `None` if the user has not deleted it.
+    /// Time from which the account may be deleted; `None` if neither the user nor a moderator has deleted it.
     pub deletion_at: Option<Timestamp>,
     /// True once the deletion has begun, so that it cannot be cancelled.
     pub is_being_erased: bool,

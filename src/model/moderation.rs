@@ -20,6 +20,8 @@ use crate::model::text::{Rule, texts};
 pub enum Action {
     SuspendUser,
     UnsuspendUser,
+    DeleteUser,
+    CancelDeletion,
     EndSessions,
     SetPassword,
     RemovePost,
@@ -32,9 +34,11 @@ pub enum Action {
 
 impl Action {
     /// All actions, in declaration order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::SuspendUser,
         Self::UnsuspendUser,
+        Self::DeleteUser,
+        Self::CancelDeletion,
         Self::EndSessions,
         Self::SetPassword,
         Self::RemovePost,
@@ -51,6 +55,8 @@ impl Action {
         match self {
             Self::SuspendUser => "suspend_user",
             Self::UnsuspendUser => "unsuspend_user",
+            Self::DeleteUser => "delete_user",
+            Self::CancelDeletion => "cancel_deletion",
             Self::EndSessions => "end_sessions",
             Self::SetPassword => "set_password",
             Self::RemovePost => "remove_post",
@@ -239,6 +245,8 @@ mod tests {
             [
                 "suspend_user",
                 "unsuspend_user",
+                "delete_user",
+                "cancel_deletion",
                 "end_sessions",
                 "set_password",
                 "remove_post",

@@ -126,6 +126,14 @@ pub fn give_back(keys: &Keys, code: &InviteCode, user: UserId) -> Command<bool> 
     give_back.key(&keys.invite_unfinished(code)).arg(user.get()).reply()
 }
 
+/// Replaces a user who exists no more by an anonymous use of the invite. The nonce distinguishes calls. Returns true if
+/// the user had used the invite.
+pub fn anonymize(keys: &Keys, code: &InviteCode, user: UserId, nonce: u64) -> Command<bool> {
+    let anonymize = call(&script::ANONYMIZE_INVITE).key(&keys.invite_users(code));
+    let anonymize = anonymize.key(&keys.invite_unfinished(code));
+    anonymize.arg(user.get()).arg(format!("erased:{nonce:x}")).reply()
+}
+
 /// Deletes an invite. Returns false if there is no such invite.
 pub fn revoke(keys: &Keys, code: &InviteCode) -> Command<bool> {
     let revoke = call(&script::REVOKE_INVITE).key(&keys.invites()).key(&keys.invite(code));

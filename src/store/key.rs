@@ -74,7 +74,7 @@
 //! | `ff:{a}:unmovable` | hash | posts rejected by the archive: `post` → `post:time` |
 //! | `ff:{m}:invites` | sorted set | codes of all invites, by time of creation |
 //! | `ff:{m}:invite:C` | hash | the invite with code C: `uses`, the maximum number of users; `expires`, the time from which it is no longer valid, missing if it does not expire; `created_at`; `created_by`, the moderator's id or `operator`; and `note` |
-//! | `ff:{m}:invite:C:used` | sorted set | users who have registered with invite C, or are registering, by time of use |
+//! | `ff:{m}:invite:C:used` | sorted set | users who have registered with invite C, or are registering, by time of use; `erased:N` for a user who was erased |
 //! | `ff:{m}:invite:C:unfinished` | sorted set | those users who may not exist, because their registration is in progress or was interrupted; see [`crate::store::invite`] |
 //! | `ff:{m}:next:report` | counter | the last report id issued |
 //! | `ff:{m}:reports` | sorted set | open reports, by id |

@@ -13,6 +13,9 @@ use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::script;
 
+/// Number of open reports that a portion of a scan has, more or less.
+const SCANNED: usize = 500;
+
 /// A report that a user sends.
 pub struct NewReport {
     /// The user who reports.
@@ -92,6 +95,16 @@ pub fn read_all(keys: &Keys, ids: &[ReportId]) -> Command<Vec<Report>> {
     read.reply::<Vec<Option<String>>>().walking(ids.len()).map(move |records| {
         let found = ids.into_iter().zip(records);
         Ok(found.filter_map(|(id, record)| parse(id, &record?)).collect())
+    })
+}
+
+/// Reads a portion of the open reports, in no order, from a cursor of a scan; the first one is 0. Returns the next cursor,
+/// which is 0 after the last portion. A report that is open throughout the scan is read at least once.
+pub fn scan(keys: &Keys, cursor: u64) -> Command<(u64, Vec<Report>)> {
+    let scan = command("HSCAN").key(&keys.report_records()).arg(cursor).arg("COUNT").arg(SCANNED);
+    scan.reply::<(u64, Vec<(u64, String)>)>().walking(SCANNED).map(|(next, records)| {
+        let read = |(id, record): (u64, String)| parse(ReportId::new(id)?, &record);
+        Ok((next, records.into_iter().filter_map(read).collect()))
     })
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Not here: what happens after these days (`app::account::erase`).
 
+use std::time::Duration;
+
 use crate::app::App;
 use crate::app::deadline::ABANDONED_AFTER;
 use crate::app::error::{Error, Rejection};
@@ -13,18 +15,24 @@ use crate::model::id::UserId;
 use crate::store::account::Job;
 
 impl App {
+    /// Returns the time for which the deletion of an account can be cancelled.
+    #[must_use]
+    pub fn deletion_grace(&self) -> Duration {
+        self.0.rules.account.deletion_grace()
+    }
+
     /// Deletes the viewer's account: ends its sessions, and hides it from everyone. Returns the time at which it will be
-    /// erased; until then, signing in cancels the deletion. Fails if the password is wrong. Makes two round trips and one
-    /// password verification, and then as many round trips as [`App::deactivate`].
+    /// erased; until then, signing in with the password cancels the deletion. Fails if the password is wrong. Makes as
+    /// many round trips as [`App::confirm_password`] and [`App::deactivate`].
     pub async fn delete_account(
         &self,
         viewer: &Viewer,
-        password: &str,
+        password: Option<&str>,
         from: Option<Address>,
     ) -> Result<Timestamp, Error> {
         let user = viewer.signed_in()?.user;
-        self.check_password(viewer, password, from).await?;
-        let at = self.now().plus(self.0.rules.account.deletion_grace());
+        self.confirm_password(viewer, password, from).await?;
+        let at = self.now().plus(self.deletion_grace());
         match self.schedule_erasure(user, at).await? {
             Some(at) => Ok(at),
             // The account was erased a moment ago.
@@ -33,7 +41,8 @@ impl App {
     }
 
     /// Hides an account from everyone, and erases it at this time, or a minute from now if that is later, when no writer
-    /// that began before writes any more. Returns the time; `None` if there is no such user.
+    /// that began before writes any more. An account that is to be erased earlier keeps the time. Returns the time given;
+    /// `None` if there is no such user.
     pub(in crate::app) async fn schedule_erasure(
         &self,
         user: UserId,

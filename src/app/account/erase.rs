@@ -5,7 +5,8 @@
 //! 2. Delete the posts, hot and archived.
 //! 3. End all follows and requests, on both sides.
 //! 4. Lift all blocks, on both sides.
-//! 5. Remove the user from the stars and the regions, and free the subject of another application.
+//! 5. Remove the user from the stars, the regions and the invites, resolve the reports by and about the user, and free
+//!    the subject of another application.
 //! 6. Wait until the archive has recorded the deletions.
 //! 7. Scan for keys of others that contain the user, and for all keys of the user's slot.
 //! 8. Free the name, and remove the user from the set of inactive users.
@@ -14,6 +15,8 @@
 //! Every step finds what is left to do by itself, so a worker that takes over an interrupted job repeats them from the
 //! first. The record goes last: as long as it is there, the job is not done. No call by the user is under way, because
 //! the sessions ended at least a minute ago.
+//!
+//! The log of the moderators keeps the user's id: a log from which its objects can vanish is of no use.
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
@@ -27,6 +30,7 @@ use crate::app::post::read::PostPage;
 use crate::app::read::Load as _;
 use crate::model::clock::{Period, Timestamp};
 use crate::model::id::{PostId, UserId};
+use crate::model::invite::InvitePosition;
 use crate::model::page::{Direction, Window};
 use crate::model::relation::Side;
 use crate::model::user::Username;
@@ -35,7 +39,7 @@ use crate::store::command::Command;
 use crate::store::compact::{self, CompactSet};
 use crate::store::name::{self, Holder};
 use crate::store::tree::Shard;
-use crate::store::{account, exclusion, follow, region, relation, subject, user};
+use crate::store::{account, exclusion, follow, invite, region, relation, report, subject, user};
 
 /// Number of posts and blocks that are deleted concurrently.
 const CONCURRENTLY: usize = 16;
@@ -53,6 +57,8 @@ impl App {
         self.erase_follows(claim, user).await?;
         self.erase_blocks(claim, user).await?;
         self.erase_global(user, username).await?;
+        self.erase_reports(claim, user).await?;
+        self.erase_invites(claim, user).await?;
         let left = account::posts_left(self.keys(), user).send("erase: posts left", self.store()).await?;
         if left > 0 {
             return Ok(false);
@@ -144,6 +150,39 @@ impl App {
             free.send("erase: subject", self.store()).await?;
         }
         self.forget_known_addresses(username).await
+    }
+
+    /// Removes the open reports by a user, about them, and about their posts.
+    async fn erase_reports(&self, claim: &mut Claim, user: UserId) -> Result<(), Error> {
+        let mut cursor = 0;
+        loop {
+            self.keep(claim).await?;
+            let scan = report::scan(self.keys(), cursor).send("erase: reports", self.store()).await?;
+            let concerned =
+                scan.1.iter().filter(|found| [found.reporter, found.reported.user].contains(&user));
+            let mut batch = Batch::new("erase: reports");
+            let removed = concerned.map(|found| batch.push(report::resolve(self.keys(), found))).collect();
+            batch.send(self.store()).await?.take_all(removed)?;
+            cursor = scan.0;
+            if cursor == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes the user's use of an invite anonymous.
+    async fn erase_invites(&self, claim: &mut Claim, user: UserId) -> Result<(), Error> {
+        let invites = invite::list(self.keys()).send("erase: invites", self.store()).await?;
+        for invites in invites.chunks(TOGETHER) {
+            self.keep(claim).await?;
+            let mut batch = Batch::new("erase: invites");
+            let nonce = self.rng().nonce();
+            let anonymize =
+                |found: &InvitePosition| batch.push(invite::anonymize(self.keys(), &found.code, user, nonce));
+            let anonymous = invites.iter().map(anonymize).collect();
+            batch.send(self.store()).await?.take_all(anonymous)?;
+        }
+        Ok(())
     }
 
     /// Runs step 7.

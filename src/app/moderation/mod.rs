@@ -1,4 +1,4 @@
-//! What moderators do: suspend and unsuspend accounts, end sessions, set passwords, remove posts, invite users
+//! What moderators do: suspend, unsuspend and delete accounts, end sessions, set passwords, remove posts, invite users
 //! ([`invite`]), and resolve reports ([`report`]).
 //!
 //! A moderator is a user to whom the operator has granted this, or the operator. Each action begins with an entry in the
@@ -10,6 +10,8 @@ pub mod invite;
 mod log;
 pub mod read;
 pub mod report;
+
+use std::time::Duration;
 
 use crate::app::App;
 use crate::app::error::{Error, Faults, Field, Reason, Rejection};
@@ -87,6 +89,40 @@ impl App {
         self.check_changeable(moderator, user).await?;
         self.log(moderator, Action::UnsuspendUser, Objects::user(user), note).await?;
         self.reactivate(user, Inactivity::Suspended).await.map(drop)
+    }
+
+    /// Deletes a user: suspends them, and erases the account after `grace`, and at the earliest in a minute. Until then, a
+    /// moderator can cancel the deletion. Idempotent; the earlier of two times stays.
+    pub async fn delete_user(
+        &self,
+        moderator: &Moderator,
+        user: UserId,
+        note: ActionNote,
+        grace: Duration,
+    ) -> Result<(), Error> {
+        self.check_changeable(moderator, user).await?;
+        self.log(moderator, Action::DeleteUser, Objects::user(user), note).await?;
+        // A user who is not suspended could cancel the deletion.
+        let is_suspended = self.deactivate(user, Inactivity::Suspended, self.now()).await?;
+        let scheduled = self.schedule_erasure(user, self.now().plus(grace)).await?;
+        if is_suspended && scheduled.is_some() { Ok(()) } else { Err(no_such_user()) }
+    }
+
+    /// Cancels the deletion of a user, by a moderator or by the user. The user stays suspended if they are. Idempotent.
+    pub async fn cancel_user_deletion(
+        &self,
+        moderator: &Moderator,
+        user: UserId,
+        note: ActionNote,
+    ) -> Result<(), Error> {
+        self.check_changeable(moderator, user).await?;
+        self.log(moderator, Action::CancelDeletion, Objects::user(user), note).await?;
+        self.cancel_deletion(user).await?;
+        if self.account(user).await?.ok_or_else(no_such_user)?.deletion_at.is_none() {
+            return Ok(());
+        }
+        let message = "This account is being erased, which cannot be cancelled.";
+        Err(Error::rule(Reason::NotFound, Field::UserId, message))
     }
 
     /// Ends all sessions of a user.

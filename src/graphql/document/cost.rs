@@ -72,7 +72,7 @@ fn too_many_introspections() -> RequestError {
 }
 
 fn too_many_sign_ins() -> RequestError {
-    RequestError::too_complex("it has more than one `login`, `register`, `changePassword` or `setPassword`")
+    RequestError::too_complex("it has more than one mutation with a password, such as `login`")
 }
 
 /// The state of cost analysis at a position in an operation.

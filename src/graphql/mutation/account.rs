@@ -6,6 +6,7 @@ use crate::app::error::Error;
 use crate::app::session::Opened;
 use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
+use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user_error::{UserErrors, split};
 use crate::graphql::types::viewer::Viewer;
 
@@ -57,6 +58,13 @@ pub(super) struct ChangePasswordInput {
     new_password: String,
 }
 
+/// Input of `deleteAccount`.
+#[derive(InputObject)]
+pub(super) struct DeleteAccountInput {
+    /// The viewer's current password. Required, unless the viewer signs in with the token of another application.
+    current_password: Option<String>,
+}
+
 /// Payload of `register`.
 #[derive(SimpleObject)]
 pub(super) struct RegisterPayload {
@@ -102,6 +110,15 @@ pub(super) struct ChangePasswordPayload {
     token: Option<String>,
     /// The viewer, signed in with the new token; null on failure.
     viewer: Option<Viewer>,
+    #[graphql(flatten)]
+    errors: UserErrors,
+}
+
+/// Payload of `deleteAccount`.
+#[derive(SimpleObject)]
+pub(super) struct DeleteAccountPayload {
+    /// The time from which the account may be erased, so that the deletion cannot be cancelled any more; null on failure.
+    deletion_at: Option<DateTime>,
     #[graphql(flatten)]
     errors: UserErrors,
 }
@@ -191,6 +208,20 @@ impl AccountMutation {
             let (token, viewer) = signed_in(&scope, opened);
             ChangePasswordPayload { token, viewer, errors }
         }))
+    }
+
+    /// Deletes the viewer's account. No one sees the user and their posts any more, and all sessions end at once; the
+    /// account is erased at `deletionAt`, permanently. Until then, signing in with the password cancels the deletion.
+    async fn delete_account(
+        &self,
+        context: &Context<'_>,
+        input: DeleteAccountInput,
+    ) -> Option<Result<DeleteAccountPayload, Error>> {
+        let scope = Scope::of(context);
+        let password = input.current_password.as_deref();
+        let done = scope.app.delete_account(scope.viewer(), password, scope.address()).await;
+        let done = done.inspect(|_| scope.end_session());
+        Some(split(done).map(|(at, errors)| DeleteAccountPayload { deletion_at: at.map(DateTime), errors }))
     }
 }
 

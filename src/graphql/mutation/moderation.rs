@@ -58,6 +58,24 @@ pub(super) struct UnsuspendUserInput {
     note: Option<String>,
 }
 
+/// Input of `deleteUser`.
+#[derive(InputObject)]
+pub(super) struct DeleteUserInput {
+    /// The id of the user to delete.
+    user_id: ID,
+    /// A note for the log: up to 1,000 characters.
+    note: Option<String>,
+}
+
+/// Input of `cancelUserDeletion`.
+#[derive(InputObject)]
+pub(super) struct CancelUserDeletionInput {
+    /// The id of the user whose deletion is to be cancelled.
+    user_id: ID,
+    /// A note for the log: up to 1,000 characters.
+    note: Option<String>,
+}
+
 /// Input of `endSessions`.
 #[derive(InputObject)]
 pub(super) struct EndSessionsInput {
@@ -140,6 +158,8 @@ macro_rules! account_payload {
 
 account_payload!(SuspendUserPayload, "Payload of `suspendUser`.");
 account_payload!(UnsuspendUserPayload, "Payload of `unsuspendUser`.");
+account_payload!(DeleteUserPayload, "Payload of `deleteUser`.");
+account_payload!(CancelUserDeletionPayload, "Payload of `cancelUserDeletion`.");
 account_payload!(EndSessionsPayload, "Payload of `endSessions`.");
 account_payload!(SetPasswordPayload, "Payload of `setPassword`.");
 
@@ -250,6 +270,32 @@ impl ModerationMutation {
             app.unsuspend_user(moderator, user, note(input.note.as_deref())?).await
         });
         Some(changed.await.map(UnsuspendUserPayload::from))
+    }
+
+    /// For moderators: deletes a user. The user is suspended at once, and the account is erased with all posts at
+    /// `Account.deletionAt`, permanently. Until then, `cancelUserDeletion` cancels it. Idempotent.
+    async fn delete_user(
+        &self,
+        context: &Context<'_>,
+        input: DeleteUserInput,
+    ) -> Option<Result<DeleteUserPayload, Error>> {
+        let changed = change_account(context, &input.user_id, async |app, moderator, user| {
+            app.delete_user(moderator, user, note(input.note.as_deref())?, app.deletion_grace()).await
+        });
+        Some(changed.await.map(DeleteUserPayload::from))
+    }
+
+    /// For moderators: cancels the deletion of a user, whether a moderator or the user has begun it. A suspended user
+    /// stays suspended. Idempotent.
+    async fn cancel_user_deletion(
+        &self,
+        context: &Context<'_>,
+        input: CancelUserDeletionInput,
+    ) -> Option<Result<CancelUserDeletionPayload, Error>> {
+        let changed = change_account(context, &input.user_id, async |app, moderator, user| {
+            app.cancel_user_deletion(moderator, user, note(input.note.as_deref())?).await
+        });
+        Some(changed.await.map(CancelUserDeletionPayload::from))
     }
 
     /// For moderators: ends all sessions of a user, who can sign in again.

@@ -1,5 +1,5 @@
 -- Makes an account inactive, which ends all of its sessions. Others then find no username in the record, as if there were
--- no such user. Idempotent: an account that is inactive for the same reason keeps the time.
+-- no such user. Idempotent: of two times for the same reason, the earlier one stays.
 -- KEYS[1]  the user's record      KEYS[2]  the sessions
 -- ARGV[1]  the reason: 'suspended' or 'deletion'      ARGV[2]  its time
 -- Returns  the username; nil if there is no such user
@@ -11,6 +11,7 @@ else
   username = redis.call('HGET', KEYS[1], 'inactive_username')
 end
 if not username then return nil end
-redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
+local known = redis.call('HGET', KEYS[1], ARGV[1])
+if not known or tonumber(ARGV[2]) < tonumber(known) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
 if end_all(KEYS[2]) > 0 then signal(KEYS[2], 'sessions') end
 return username

@@ -65,6 +65,8 @@ fn mutations(post: &str, invite: &str, report: &str) -> Vec<(&'static str, &'sta
     vec![
         ("suspendUser", "account { status }", json!({ "userId": user, "note": "spam" })),
         ("unsuspendUser", "account { status }", json!({ "userId": user })),
+        ("deleteUser", "account { status }", json!({ "userId": user, "note": "spam" })),
+        ("cancelUserDeletion", "account { status }", json!({ "userId": user })),
         ("endSessions", "account { sessionCount }", json!({ "userId": user })),
         (
             "setPassword",
@@ -180,6 +182,8 @@ async fn every_action_is_in_the_log_with_its_objects() {
         "REMOVE_POST",
         "SET_PASSWORD",
         "END_SESSIONS",
+        "CANCEL_DELETION",
+        "DELETE_USER",
         "UNSUSPEND_USER",
         "SUSPEND_USER",
         "CREATE_INVITE",
@@ -196,10 +200,10 @@ async fn every_action_is_in_the_log_with_its_objects() {
         [json!(false), ann0.clone(), ann1.clone(), json!(post), json!(report_id), json!("nothing wrong")];
     assert_eq!(shown(2, names), resolved);
     let suspended = [json!(false), ann0, ann1, json!(null), json!(null), json!("spam")];
-    assert_eq!(shown(9, names), suspended);
+    assert_eq!(shown(11, names), suspended);
     assert_eq!(shown(0, names)[..2], [json!(true), json!(null)]);
     assert_eq!(nodes[3]["inviteId"], json!(invite));
-    assert_eq!(nodes[9]["createdAt"], "2026-01-01T00:00:01.000Z");
+    assert_eq!(nodes[11]["createdAt"], "2026-01-01T00:00:01.000Z");
 }
 
 #[tokio::test]
@@ -217,7 +221,7 @@ async fn an_action_that_cannot_be_logged_does_not_happen() {
 async fn moderators_cannot_act_on_moderators_or_themselves_but_the_operator_can() {
     let (world, people) = world(2).await;
     grant(&world, 2, true).await;
-    for (name, part, mut input) in mutations("", "", "").into_iter().take(4) {
+    for (name, part, mut input) in mutations("", "", "").into_iter().take(6) {
         for (user, code) in [(&people[1], "MODERATOR"), (&people[0], "SELF")] {
             input["userId"] = json!(user.id);
             let response =
@@ -260,7 +264,7 @@ async fn a_suspension_ends_sessions_and_hides_the_user_until_it_ends() {
 #[tokio::test]
 async fn a_password_that_a_moderator_sets_replaces_the_former_and_ends_all_sessions() {
     let (world, people) = world(2).await;
-    let (_, part, input) = mutations("", "", "").remove(3);
+    let (_, part, input) = mutations("", "", "").remove(5);
     let short = json!({ "input": { "userId": people[1].id, "newPassword": "short" } });
     let document = document("setPassword", part);
     let data = world.data(Some(&people[0].token), &document, short).await;

@@ -203,6 +203,8 @@ const EXEMPT: &[(&str, &str)] = &[
     ("Mutation.removePost.input.postId", MODERATORS),
     ("Mutation.resolveReport.input.reportId", MODERATORS),
     ("Mutation.revokeInvite.input.inviteId", MODERATORS),
+    ("Mutation.cancelUserDeletion.input.userId", MODERATORS),
+    ("Mutation.deleteUser.input.userId", MODERATORS),
     ("Mutation.setPassword.input.userId", MODERATORS),
     ("Mutation.suspendUser.input.userId", MODERATORS),
     ("Mutation.unsuspendUser.input.userId", MODERATORS),

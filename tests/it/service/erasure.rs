@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use fanfold::app::App;
+use fanfold::app::moderation::invite::NewInvite;
+use fanfold::app::moderation::report::ReportTarget;
 use fanfold::model::id::UserId;
+use fanfold::model::moderator::Moderator;
 use fanfold::model::post::Visibility;
 use fanfold::model::relation::MuteScope;
 use serde_json::json;
@@ -29,6 +32,8 @@ struct Stage {
     world: World,
     database: Database,
     people: Vec<Person>,
+    /// Code of an invite that all deleted users have used.
+    invite: String,
     next: u64,
 }
 
@@ -45,7 +50,10 @@ impl Stage {
         let world = World::with(options.as_flattened()).await;
         world.app.open_archive().await.unwrap();
         let people = world.people(6).await;
-        Self { world, database, people, next: FIRST }
+        let uses = NewInvite { uses: 1_000, expires_at: None, note: "" };
+        let invite = world.app.create_invite(&Moderator::Operator, uses).await.unwrap();
+        let invite = invite.code.as_str().to_owned();
+        Self { world, database, people, invite, next: FIRST }
     }
 
     /// Registers a user whose id has digits that nothing else has.
@@ -90,6 +98,7 @@ impl Stage {
             self.world.data(Some(&person.token), query, json!({ "id": leaver.id })).await;
             self.world.data(Some(&leaver.token), query, json!({ "id": person.id })).await;
         }
+        self.note(leaver).await;
         app.mute(&viewer, id(3), MuteScope::All, None).await.unwrap();
         app.block(&viewer, id(5)).await.unwrap();
         let muter = app.authenticate(&people[0].token).await.unwrap();
@@ -98,9 +107,21 @@ impl Stage {
         app.block(&blocker, id(self.next)).await.unwrap();
     }
 
+    /// Adds what moderators know of a user: reports by and about the user, and the use of an invite.
+    async fn note(&self, leaver: &Person) {
+        let app = &self.world.app;
+        let reporter = app.authenticate(&self.people[1].token).await.unwrap();
+        let viewer = app.authenticate(&leaver.token).await.unwrap();
+        let reason = format!("an {SECRET} person");
+        app.report(&reporter, ReportTarget::User(id(self.next)), &reason).await.unwrap();
+        app.report(&viewer, ReportTarget::User(id(3)), &reason).await.unwrap();
+        let used = format!("ff:{{m}}:invite:{}:used", self.invite);
+        self.world.redis.raw::<i64>(&["ZADD", &used, "1", &self.next.to_string()]);
+    }
+
     async fn delete(&self, leaver: &Person) {
         let viewer = self.world.app.authenticate(&leaver.token).await.unwrap();
-        self.world.app.delete_account(&viewer, PASSWORD, None).await.unwrap();
+        self.world.app.delete_account(&viewer, Some(PASSWORD), None).await.unwrap();
     }
 
     /// Works until nothing is left to do.
@@ -155,6 +176,9 @@ impl Stage {
         assert_eq!(left, 0, "rows with content");
         let found = check(&self.world.app, false).await;
         assert_eq!((found.users, found.faults(), found.unfinished), (self.people.len() as u64, 0, 0));
+        // Erased users do not return their uses of an invite.
+        let used = format!("ff:{{m}}:invite:{}:used", self.invite);
+        assert_eq!(self.world.redis.raw::<u64>(&["ZCARD", &used]), self.next - FIRST);
     }
 }
 
@@ -179,10 +203,11 @@ async fn erased_wherever_interrupted(kind: Kind, stride: usize) {
         stage.world.clock.advance(Duration::from_secs(61));
         let work = async |app: App| drop(app.work_on_accounts().await);
         let mut worker = Actor::begin(&stage.world.app, work).await;
-        for _ in 0..stops {
-            // The state before a batch is that after the one before.
-            worker.step().await;
-            worker.step().await;
+        // Two steps: the state before a batch is that after the one before.
+        for _ in 0..2 * stops {
+            if worker.waits.is_some() {
+                worker.step().await;
+            }
         }
         let has_ended = worker.waits.is_none();
         worker.interrupt().await;
@@ -198,4 +223,14 @@ async fn erased_wherever_interrupted(kind: Kind, stride: usize) {
 #[tokio::test]
 async fn nothing_is_left_of_an_erased_account_wherever_the_work_is_interrupted() {
     erased_wherever_interrupted(Kind::Sqlite, 1).await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_an_erased_account_in_mariadb() {
+    erased_wherever_interrupted(Kind::Mariadb, 25).await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_an_erased_account_in_postgresql() {
+    erased_wherever_interrupted(Kind::Postgres, 25).await;
 }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use fanfold::app::error::{Error, JwtFault, Rejection};
 use fanfold::model::clock::{Clock as _, SystemClock};
+use fanfold::model::id::UserId;
+use fanfold::model::moderation::ActionNote;
+use fanfold::model::moderator::Moderator;
 use fanfold::model::subject::Subject;
 use futures::future::join_all;
 use ring::hmac;
@@ -404,6 +407,23 @@ async fn what_another_application_manages_is_reported_as_such() {
     let revoke = revoke.replace("s_AAAAAAAAAAAAAAAA", session);
     let data = world.data(Some(&token), &revoke, Value::Null).await;
     assert_eq!(data["revokeSession"]["userErrors"][0]["code"], "NOT_FOUND");
+}
+
+#[tokio::test]
+async fn a_user_of_another_application_deletes_the_account_without_a_password_and_only_moderators_cancel_that()
+ {
+    let setting = Setting::new().await;
+    let (world, token) = (&setting.world, setting.token("ada"));
+    assert_eq!(username(world, &token).await, "ada");
+    let delete = "mutation { deleteAccount(input: {}) { deletionAt userErrors { code } } }";
+    let data = world.data(Some(&token), delete, Value::Null).await;
+    assert!(data["deleteAccount"]["deletionAt"].is_string(), "{data}");
+    let rejected = world.ask(Some(&token), VIEWER, Value::Null).await;
+    assert_eq!(codes(&rejected), ["UNAUTHENTICATED"]);
+    let user = UserId::new(1).unwrap();
+    let note = ActionNote::default();
+    world.app.cancel_user_deletion(&Moderator::Operator, user, note).await.unwrap();
+    assert_eq!(username(world, &token).await, "ada");
 }
 
 #[tokio::test]

@@ -86,6 +86,24 @@ async fn a_user_is_listed_suspended_and_unsuspended_and_open_sockets_are_closed(
 }
 
 #[test]
+fn a_user_is_deleted_and_the_deletion_cancelled() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    server.token("ada");
+    let deleted = succeed(&redis, &["user", "delete", "ada", "--note", "spam"]);
+    assert!(deleted.starts_with("deleted ada (#1), to be erased at 20"), "{deleted}");
+    assert!(!server.has_user("ada"));
+    let sooner = succeed(&redis, &["user", "delete", "ada", "--account-deletion-grace", "3"]);
+    assert!(sooner < deleted, "{sooner}, {deleted}");
+    assert_eq!(succeed(&redis, &["user", "delete", "ada"]), sooner);
+    let cancel = ["user", "cancel-deletion", "ada"];
+    assert_eq!(succeed(&redis, &cancel), "cancelled the deletion of ada (#1)");
+    assert!(login(&server, "ada", PASSWORD).is_null());
+    succeed(&redis, &["user", "unsuspend", "ada"]);
+    assert!(login(&server, "ada", PASSWORD).is_string());
+}
+
+#[test]
 fn a_password_is_read_from_standard_input_and_sessions_end() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);

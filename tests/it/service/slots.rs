@@ -69,6 +69,13 @@ fn check_commands(lines: &[String]) {
     }
 }
 
+/// Returns a mutation that asks for the current password.
+fn with_password(name: &str, more: &str) -> String {
+    format!(
+        "mutation {{ {name}(input: {{ currentPassword: \"{PASSWORD}\" {more} }}) {{ userErrors {{ code }} }} }}"
+    )
+}
+
 /// Requests each field of the API that reads or writes the store.
 async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
     let users: Vec<String> = story(server).await;
@@ -130,9 +137,8 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
         "mutation { updateProfile(input: { isPrivate: false }) { userErrors { code } } }".to_owned();
     let delete =
         format!("mutation {{ deletePost(input: {{ postId: \"{post}\" }}) {{ userErrors {{ code }} }} }}");
-    let change_password = format!(
-        "mutation {{ changePassword(input: {{ currentPassword: \"{PASSWORD}\", newPassword: \"another horse\" }}) {{ token }} }}"
-    );
+    let change_password = with_password("changePassword", "newPassword: \"another horse\"");
+    let delete_account = with_password("deleteAccount", "");
     let logout = "mutation { logout { __typename } }".to_owned();
     let everywhere = "mutation { logoutEverywhere { __typename } }".to_owned();
     let of_others = [
@@ -148,6 +154,7 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
         (&other, &logout),
         (&fourth, &change_password),
         (&users[2], &everywhere),
+        (&users[1], &delete_account),
     ];
     let of_ada = requests.iter().map(|request| (&users[0], request));
     make_moderator(&name(3));
@@ -218,6 +225,8 @@ fn requests_of_moderators(
         change("setPassword", &format!("{of_last}, newPassword: \"another horse\"")),
         change("suspendUser", &of_last),
         change("unsuspendUser", &of_last),
+        change("deleteUser", &of_last),
+        change("cancelUserDeletion", &of_last),
     ];
     let endings = endings.map(|request| (moderator.clone(), request));
     ([vec![(users[0].clone(), report)], of_moderator.into()].concat(), endings.into())

@@ -73,7 +73,7 @@ impl Account {
         self.details.account.suspended_at.map(DateTime)
     }
 
-    /// The time from which the account may be erased; null unless the user has deleted it.
+    /// The time from which the account may be erased; null unless the user or a moderator has deleted it.
     async fn deletion_at(&self) -> Option<DateTime> {
         self.details.account.deletion_at.map(DateTime)
     }
@@ -100,7 +100,7 @@ impl Account {
 pub(in crate::graphql) enum AccountStatus {
     /// Others see the account.
     Active,
-    /// A moderator has suspended the account, whether or not the user has also deleted it.
+    /// A moderator has suspended the account, whether or not it is also to be erased.
     Suspended,
     /// The user has deleted the account, and may still cancel that.
     Deleted,

@@ -91,6 +91,10 @@ pub(in crate::graphql) enum ModerationAction {
     SuspendUser,
     /// Unsuspend a user.
     UnsuspendUser,
+    /// Delete a user.
+    DeleteUser,
+    /// Cancel the deletion of a user.
+    CancelDeletion,
     /// End all sessions of a user.
     EndSessions,
     /// Set the password of a user.
