@@ -30,8 +30,9 @@ const exceptions = {
   "description-style": "off",
   // `username` is one word, not a field name with the prefix `user`.
   "no-typename-prefix": "off",
-  // Lists of user errors, of countries and of objects by id are bounded, and need no pages.
-  "relay-edge-types": ["error", { listTypeCanWrapOnlyEdgeType: false }],
+  // Lists of user errors, of countries and of objects by id are bounded, and need no pages. Accounts, reports, invites and
+  // the log are read through `Viewer.moderation` only, not by `node`.
+  "relay-edge-types": ["error", { listTypeCanWrapOnlyEdgeType: false, shouldImplementNode: false }],
   "strict-id-in-types": [
     "error",
     {
