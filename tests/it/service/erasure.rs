@@ -4,16 +4,20 @@
 use std::time::Duration;
 
 use fanfold::app::App;
+use fanfold::app::import::ImportFollow;
 use fanfold::app::moderation::invite::NewInvite;
 use fanfold::app::moderation::report::ReportTarget;
+use fanfold::app::post::NewPost;
 use fanfold::model::id::UserId;
 use fanfold::model::moderator::Moderator;
-use fanfold::model::post::Visibility;
+use fanfold::model::post::{Content, Visibility};
 use fanfold::model::relation::MuteScope;
 use serde_json::json;
+use tokio::time::Instant;
 
+use crate::harness::graph::Graph;
 use crate::harness::sql::{Database, Kind};
-use crate::harness::world::{PASSWORD, Person, World, archive_all, deliver_all};
+use crate::harness::world::{PASSWORD, Person, World, archive_all, cases, deliver_all};
 use crate::service::check::check;
 use crate::service::turnstile::Actor;
 
@@ -32,17 +36,20 @@ struct Stage {
     world: World,
     database: Database,
     people: Vec<Person>,
+    /// Number of further users who stay.
+    strangers: usize,
     /// Code of an invite that all deleted users have used.
     invite: String,
     next: u64,
 }
 
 impl Stage {
-    async fn new(kind: Kind) -> Self {
+    /// Creates a world in which this number of posts of an author stay in Redis.
+    async fn new(kind: Kind, hot: usize) -> Self {
         let database = Database::new(kind).await;
         let options = [
             ["--archive-url", &database.url],
-            ["--post-hot-limit", "3"],
+            ["--post-hot-limit", &hot.to_string()],
             ["--timeline-push-limit", "3"],
             ["--post-publishes-per-author", "1000000"],
             ["--account-deletion-grace", "0"],
@@ -53,7 +60,7 @@ impl Stage {
         let uses = NewInvite { uses: 1_000, expires_at: None, note: "" };
         let invite = world.app.create_invite(&Moderator::Operator, uses).await.unwrap();
         let invite = invite.code.as_str().to_owned();
-        Self { world, database, people, invite, next: FIRST }
+        Self { world, database, people, strangers: 0, invite, next: FIRST }
     }
 
     /// Registers a user whose id has digits that nothing else has.
@@ -119,6 +126,28 @@ impl Stage {
         self.world.redis.raw::<i64>(&["ZADD", &used, "1", &self.next.to_string()]);
     }
 
+    /// Gives a user this number of follows, twice as many followers, and posts.
+    async fn grow(&self, leaver: &Person, follows: usize, posts: usize) {
+        let app = &self.world.app;
+        let leaver = app.authenticate(&leaver.token).await.unwrap().user().unwrap();
+        let strangers = Graph { users: 2 * follows, follows: Vec::new() }.load(app, None).await;
+        let at = Graph::time(0);
+        let by = |&followee: &UserId| ImportFollow { follower: leaver, followee, at };
+        let of = |&follower: &UserId| ImportFollow { follower, followee: leaver, at };
+        let edges = strangers[..follows].iter().map(by).chain(strangers.iter().map(of));
+        app.import_follows(edges.collect()).await.unwrap();
+        let post = |number: usize| NewPost {
+            author: leaver,
+            content: Content::parse(&format!("{SECRET} words {number}")).unwrap(),
+            platform: None,
+            visibility: [Visibility::Public, Visibility::Followers][number % 2],
+            created_at: at,
+        };
+        app.import_posts(&(0..posts).map(post).collect::<Vec<_>>()).await.unwrap();
+        deliver_all(app).await;
+        archive_all(app).await;
+    }
+
     async fn delete(&self, leaver: &Person) {
         let viewer = self.world.app.authenticate(&leaver.token).await.unwrap();
         self.world.app.delete_account(&viewer, Some(PASSWORD), None).await.unwrap();
@@ -175,7 +204,8 @@ impl Stage {
         let left = self.database.number(statement).await;
         assert_eq!(left, 0, "rows with content");
         let found = check(&self.world.app, false).await;
-        assert_eq!((found.users, found.faults(), found.unfinished), (self.people.len() as u64, 0, 0));
+        let stayed = self.people.len() + self.strangers;
+        assert_eq!((found.users, found.faults(), found.unfinished), (stayed as u64, 0, 0));
         // Erased users do not return their uses of an invite.
         let used = format!("ff:{{m}}:invite:{}:used", self.invite);
         assert_eq!(self.world.redis.raw::<u64>(&["ZCARD", &used]), self.next - FIRST);
@@ -195,7 +225,7 @@ fn flat(value: redis::Value) -> Vec<String> {
 
 /// Erases accounts, each interrupted before another of its round trips, and then finished by another worker.
 async fn erased_wherever_interrupted(kind: Kind, stride: usize) {
-    let mut stage = Stage::new(kind).await;
+    let mut stage = Stage::new(kind, 3).await;
     for stops in (0..).step_by(stride) {
         let leaver = stage.leaver().await;
         stage.live(&leaver).await;
@@ -233,4 +263,32 @@ async fn nothing_is_left_of_an_erased_account_in_mariadb() {
 #[tokio::test]
 async fn nothing_is_left_of_an_erased_account_in_postgresql() {
     erased_wherever_interrupted(Kind::Postgres, 25).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[allow(clippy::print_stdout, reason = "the figures of a run, for its reader")]
+async fn a_large_account_is_erased_by_workers_that_are_interrupted_again_and_again() {
+    let scale = cases(1) as usize;
+    let (follows, posts) = (600 * scale, 220 * scale);
+    let mut stage = Stage::new(Kind::Sqlite, posts / 2).await;
+    let leaver = stage.leaver().await;
+    stage.live(&leaver).await;
+    stage.world.redis.raw::<String>(&["SET", "ff:{g}:next:user", "10"]);
+    stage.strangers = 2 * follows;
+    stage.grow(&leaver, follows, posts).await;
+    stage.world.redis.raw::<String>(&["SET", "ff:{g}:next:user", &stage.next.to_string()]);
+    stage.delete(&leaver).await;
+    let began = Instant::now();
+    for stops in [3, 11, 29, 71] {
+        stage.world.clock.advance(Duration::from_secs(61));
+        let mut worker =
+            Actor::begin(&stage.world.app, async |app: App| drop(app.work_on_accounts().await)).await;
+        for _ in 0..stops {
+            worker.step().await;
+        }
+        worker.interrupt().await;
+    }
+    stage.finish().await;
+    println!("{follows} follows, twice as many followers and {posts} posts: erased in {:?}", began.elapsed());
+    stage.check().await;
 }
