@@ -13,7 +13,7 @@ use crate::service::clients::stdout_of;
 
 const README: &str = include_str!("../../../README.md");
 const CLIENTS: &str = include_str!("../../../docs/clients.md");
-const OPERATING: &str = include_str!("../../../docs/operating.md");
+pub(crate) const OPERATING: &str = include_str!("../../../docs/operating.md");
 const CAPACITY: &str = include_str!("../../../docs/capacity.md");
 const CLUSTER: &str = include_str!("../../../docs/cluster.md");
 const CONTRIBUTING: &str = include_str!("../../../CONTRIBUTING.md");
@@ -43,7 +43,7 @@ fn blocks(page: &str) -> Vec<Block> {
 }
 
 /// Returns the texts of the blocks in this language.
-fn texts(page: &str, language: &str) -> Vec<String> {
+pub(crate) fn texts(page: &str, language: &str) -> Vec<String> {
     blocks(page).into_iter().filter(|block| block.language == language).map(|block| block.text).collect()
 }
 

@@ -6,4 +6,5 @@ pub(crate) mod figures;
 pub(crate) mod house;
 pub(crate) mod keys;
 mod left_out;
+mod operating;
 pub(crate) mod schema;
