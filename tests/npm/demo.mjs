@@ -597,15 +597,25 @@ async function losesPart(ada) {
   const { page } = ada;
   const path = ["user", "followersByRegion"];
   const error = { message: "Not available.", path, extensions: { code: "UNAVAILABLE", retryAfterSeconds: 60 } };
+  const arrivals = {};
+  const [profile, viewer] = ["Profile", "Viewer"].map((name) => new Promise((resolve) => (arrivals[name] = resolve)));
   const handler = async (route) => {
-    if (route.request().postDataJSON()?.operationName !== "Profile") return route.continue();
+    const name = route.request().postDataJSON()?.operationName;
+    if (!arrivals[name]) return route.continue();
     const response = await route.fetch();
-    const { data } = await response.json();
-    const user = { ...data.user, followersByRegion: null };
-    return route.fulfill({ response, json: { data: { user }, errors: [error] } });
+    arrivals[name]({ route, response, data: (await response.json()).data });
   };
   await page.route("**/graphql", handler);
-  await ada.open("/@ada");
+  const opened = ada.open("/@ada");
+  const [{ data, ...of }, other] = await Promise.all([profile, viewer]);
+  // The other response changes the same user at once, so that the cache repeats the result without its error.
+  const user = { ...data.user, followersByRegion: null };
+  const changed = { viewer: { ...other.data.viewer, user: { ...other.data.viewer.user, displayName: "Ada L." } } };
+  await Promise.all([
+    of.route.fulfill({ response: of.response, json: { data: { user }, errors: [error] } }),
+    other.route.fulfill({ response: other.response, json: { data: changed } }),
+  ]);
+  await opened;
   const failure = page.getByRole("alert").filter({ hasText: error.message });
   await failure.waitFor();
   await page.getByRole("link", { name: "250 Followers" }).waitFor();

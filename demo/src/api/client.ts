@@ -4,6 +4,7 @@ import { Client, fetchExchange, mapExchange, subscriptionExchange } from "urql";
 import { session } from "../session/session";
 import { cache } from "./cache";
 import { isSignedOut } from "./failures";
+import { keepErrors } from "./keepErrors";
 import { forwardTo, openSocket } from "./socket";
 
 const common = { url: "/graphql", preferGetMethod: false } as const;
@@ -22,6 +23,7 @@ export function openClient(token: string): { client: Client; close: () => void }
     fetchOptions: { headers: { authorization: `Bearer ${token}` } },
     exchanges: [
       noticeSignOut,
+      keepErrors(),
       cache(),
       fetchExchange,
       subscriptionExchange({ forwardSubscription: forwardTo(socket) }),
