@@ -521,3 +521,25 @@ async fn moderators_create_and_revoke_invites() {
     assert_eq!(revoke(&code).await["userErrors"][0]["code"], "NOT_FOUND");
     assert_eq!(read(&world, &people[0], "invites { nodes { id } }").await["nodes"], json!([]));
 }
+
+#[tokio::test]
+async fn a_post_is_delivered_although_its_author_was_suspended_meanwhile() {
+    for strategy in ["push", "pull", "hybrid"] {
+        let world = World::with(&["--timeline-strategy", strategy]).await;
+        let people = world.people(3).await;
+        world.follow(&people[1], &people[0]).await;
+        let timeline = async || {
+            let query = "{ viewer { timeline { nodes { content } } } }";
+            world.data(Some(&people[1].token), query, Value::Null).await["viewer"]["timeline"]["nodes"].take()
+        };
+        assert_eq!(timeline().await, json!([]));
+        publish(&world, &people[0], "before").await;
+        let author = user_id(1);
+        world.app.suspend_user(&Moderator::Operator, author, ActionNote::default()).await.unwrap();
+        deliver_all(&world.app).await;
+        assert_eq!(timeline().await, json!([]), "{strategy}");
+        world.app.unsuspend_user(&Moderator::Operator, author, ActionNote::default()).await.unwrap();
+        deliver_all(&world.app).await;
+        assert_eq!(timeline().await, json!([{ "content": "before" }]), "{strategy}");
+    }
+}
