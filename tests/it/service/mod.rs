@@ -16,6 +16,7 @@ mod exclusion;
 pub(crate) mod generated;
 pub(crate) mod half_moved;
 pub(crate) mod handshake;
+mod image;
 mod invite;
 pub(crate) mod jwt;
 pub(crate) mod lagging;

@@ -1,0 +1,186 @@
+//! The image, without a container engine: the commands of its Dockerfile run in a root that has what the image has, as
+//! the image's user, and the root is read-only.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::harness::instance::Instance;
+use crate::harness::server::{Server, eventually, exchange};
+use tempfile::TempDir;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The configuration of the image, as the last stage of the Dockerfile states it.
+#[derive(Default)]
+struct Image {
+    entrypoint: Vec<String>,
+    command: Vec<String>,
+    health: Vec<String>,
+    environment: BTreeMap<String, String>,
+    user: String,
+    directory: String,
+    signal: String,
+}
+
+impl Image {
+    fn read() -> Self {
+        let file = include_str!("../../../Dockerfile").replace("\\\n", " ");
+        let lines = file.lines().filter(|line| !line.starts_with('#'));
+        let stages: Vec<&str> = lines.collect::<Vec<_>>().join("\n").leak().split("\nFROM ").collect();
+        let mut image = Self::default();
+        for line in stages.last().unwrap().lines() {
+            let (instruction, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let words = || -> Vec<String> { serde_json::from_str(rest).unwrap() };
+            match instruction {
+                "ENTRYPOINT" => image.entrypoint = words(),
+                "CMD" => image.command = words(),
+                "HEALTHCHECK" => {
+                    let command = rest.split_once("CMD ").unwrap().1;
+                    image.health = serde_json::from_str(command).unwrap();
+                }
+                "ENV" => {
+                    let pairs = rest.split_whitespace().map(|pair| pair.split_once('=').unwrap());
+                    image.environment.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
+                }
+                "USER" => rest.clone_into(&mut image.user),
+                "WORKDIR" => rest.clone_into(&mut image.directory),
+                "STOPSIGNAL" => rest.clone_into(&mut image.signal),
+                "scratch" | "LABEL" | "COPY" | "VOLUME" | "EXPOSE" | "" => {}
+                other => panic!("no test for {other}"),
+            }
+        }
+        image
+    }
+}
+
+/// A root with what the image has.
+struct Container {
+    root: TempDir,
+    image: Image,
+    redis_port: u16,
+    port: u16,
+}
+
+impl Container {
+    fn new(redis_port: u16) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let program = env!("CARGO_BIN_EXE_fanfold");
+        let mut make = Command::new(format!("{ROOT}/deploy/image-root"));
+        assert!(make.arg(program).arg(root.path()).status().unwrap().success());
+        Self { root, image: Image::read(), redis_port, port: free_ports() }
+    }
+
+    /// Returns a command in the root, with the image's user, environment and working directory.
+    fn command(&self, words: &[String]) -> Command {
+        // A container engine mounts the root read-only, a writable volume over the data directory, and these two.
+        let script = r#"
+            root=$1 directory=$2 user=$3; shift 3
+            mount --bind "$root" "$root"
+            mkdir -p "$root/proc" "$root/dev"
+            mount -t proc proc "$root/proc"
+            mount --rbind /dev "$root/dev"
+            mkdir -p "$root.volume"
+            chown "$user" "$root.volume"; chmod 700 "$root.volume"
+            mount --bind "$root.volume" "$root$directory"
+            mount -o remount,bind,ro "$root"
+            exec chroot --userspec="$user" "$root" "$@""#;
+        let Image { environment, user, directory, .. } = &self.image;
+        let mut command = Command::new("unshare");
+        // Someone else than root gets a namespace in which they are root, and there is no other user.
+        let is_root = rustix::process::geteuid().is_root();
+        let (options, user): (&[&str], _) =
+            if is_root { (&["--mount"], user.as_str()) } else { (&["--mount", "--map-root-user"], "0:0") };
+        command.args(options).args(["sh", "-ec", script, "sh"]);
+        command.arg(self.root.path()).args([directory, user]).args(words);
+        command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").envs(environment);
+        let redis = format!("redis://127.0.0.1:{}/0", self.redis_port);
+        // Tests share the ports of the machine.
+        let listen = environment["FANFOLD_HTTP_LISTEN"].replace("8080", &self.port.to_string());
+        command.env("FANFOLD_REDIS_URL", redis).env("FANFOLD_HTTP_LISTEN", listen);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn is_healthy(&self) -> bool {
+        self.command(&self.image.health)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+    }
+
+    /// Returns the paths of all files in the root.
+    fn files(&self) -> Vec<String> {
+        let find = Command::new("find").arg(".").current_dir(self.root.path()).output().unwrap();
+        let mut files: Vec<String> =
+            String::from_utf8(find.stdout).unwrap().lines().map(str::to_owned).collect();
+        files.sort();
+        files
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(volume(self.root.path()));
+    }
+}
+
+fn volume(root: &Path) -> String {
+    format!("{}.volume", root.display())
+}
+
+/// Returns a free port, such that the next one is free as well.
+fn free_ports() -> u16 {
+    loop {
+        let first = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        if first < u16::MAX && TcpListener::bind(("127.0.0.1", first + 1)).is_ok() {
+            return first;
+        }
+    }
+}
+
+#[test]
+fn the_commands_of_the_image_run_in_its_read_only_root() {
+    let redis_port = free_ports();
+    let _redis = Instance::start(&["--port", &redis_port.to_string()]);
+    let container = Container::new(redis_port);
+    let image = &container.image;
+    assert!(image.user.split(':').all(|id| id.parse::<u32>().is_ok_and(|id| id > 0)), "{}", image.user);
+    assert!(!container.is_healthy(), "without a server, the image is not healthy");
+    let before = container.files();
+    let words = [&image.entrypoint[..], &image.command].concat();
+    let server = Server::run(&mut container.command(&words));
+    assert_eq!(server.address, format!("0.0.0.0:{}", container.port));
+    assert!(eventually(|| container.is_healthy()));
+    let address = format!("127.0.0.1:{}", container.port);
+    let body = r#"{"query":"mutation { register(input: { username: \"ada\", password: \"correct horse\" }) { token } }"}"#;
+    let (status, body) = exchange(&address, "POST /graphql", "", body);
+    assert!(status == 200 && body.contains("\"token\":\""), "{status}: {body}");
+    assert_eq!(container.files(), before, "only the data directory is written");
+    assert!(std::fs::exists(format!("{}/archive.db", volume(container.root.path()))).unwrap());
+    server.signal(&format!("-{}", image.signal));
+    assert_eq!(server.end(), Some(0));
+    std::thread::sleep(Duration::from_millis(10));
+    assert!(!container.is_healthy());
+}
+
+#[test]
+fn the_root_of_the_image_has_the_program_its_libraries_and_certificates_and_nothing_else() {
+    let container = Container::new(0);
+    let is_library = |file: &str| file.contains("/lib") && file.contains(".so");
+    let files = container.files();
+    let files = files.iter().filter(|file| container.root.path().join(file).is_file());
+    let others: Vec<&str> = files.map(|file| file.as_str()).filter(|file| !is_library(file)).collect();
+    let expected = [
+        "./etc/group",
+        "./etc/nsswitch.conf",
+        "./etc/passwd",
+        "./etc/ssl/certs/ca-certificates.crt",
+        "./usr/bin/fanfold",
+    ];
+    assert_eq!(others, expected);
+}
