@@ -157,6 +157,20 @@ impl TokenHash {
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    /// Parses the string form of a hash.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+        (length == bytes.len()).then_some(Self(bytes))
+    }
+}
+
+impl fmt::Display for TokenHash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&URL_SAFE_NO_PAD.encode(self.0))
+    }
 }
 
 #[cfg(test)]
@@ -172,6 +186,15 @@ mod tests {
         let no_user = URL_SAFE_NO_PAD.encode([0; 40]);
         for text in ["", "x", &text[1..], &format!("{text}A"), &format!("{text}="), &no_user] {
             assert_eq!(Token::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_hash_is_read_as_it_was_printed() {
+        let hash = TokenHash::of("token");
+        assert_eq!(TokenHash::parse(&hash.to_string()), Some(hash));
+        for text in ["", "AAAA", &hash.to_string()[1..], &format!("{hash}A"), &format!("{hash}=")] {
+            assert_eq!(TokenHash::parse(text), None, "{text:?}");
         }
     }
 

@@ -28,6 +28,7 @@
 //! | `ff:{u7}:blockers:count` | counter | number of users who block user 7, if they are more than 128 |
 //! | `ff:{u7}:blockers:N` | set, sharded | users who block user 7, if they are more than 128, in shard N; and 0 once the shard is closed; see [`crate::store::tree`] |
 //! | `ff:{u7}:written` | string | exists if user 7 has written lately; see [`crate::store::written`]. Expires after seconds |
+//! | `ff:{u7}:export` | string | the export that user 7 may download; see [`crate::store::export`]. Expires after a day |
 //! | `ff:{u7}:void` | sorted set | items that must never be created in this slot, by time of revocation: `user`, the user's record; `9`, post 9; `deleted:9`, post 9 after its deletion. Expires after a day |
 //! | `ff:{u7}:following` | sorted set | users that user 7 follows, by follow time: the source of truth for an edge |
 //! | `ff:{u7}:followers` | sorted set | user 7's followers, by follow time: the mirror |
@@ -484,6 +485,12 @@ impl Keys {
     #[must_use]
     pub fn written(&self, user: UserId) -> Key<Text> {
         self.key(Tag::User(user), "written")
+    }
+
+    /// Returns the key of the export that a user may download.
+    #[must_use]
+    pub fn export(&self, user: UserId) -> Key<Text> {
+        self.key(Tag::User(user), "export")
     }
 
     /// Returns the key of the users that a user follows.
@@ -955,6 +962,7 @@ mod tests {
         assert_eq!(keys.post_times(user).name(), "ff:{u7}:posts:times");
         assert_eq!(keys.limited(user).name(), "ff:{u7}:limited");
         assert_eq!(keys.written(user).name(), "ff:{u7}:written");
+        assert_eq!(keys.export(user).name(), "ff:{u7}:export");
         assert_eq!(keys.recent(user).name(), "ff:{u7}:recent");
         assert_eq!(keys.cold(user).name(), "ff:{u7}:cold");
         assert_eq!(keys.gone(user).name(), "ff:{u7}:gone");

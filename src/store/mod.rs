@@ -24,6 +24,7 @@ mod durable;
 mod encode;
 pub mod error;
 pub mod exclusion;
+pub mod export;
 pub mod fanout;
 pub mod follow;
 pub mod intent;

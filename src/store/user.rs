@@ -15,6 +15,7 @@ use crate::store::script;
 use crate::store::session::StoredSession;
 
 pub(super) const USERNAME: &str = "username";
+const INACTIVE_USERNAME: &str = "inactive_username";
 const DISPLAY_NAME: &str = "display_name";
 const BIO: &str = "bio";
 const AVATAR_URL: &str = "avatar_url";
@@ -46,6 +47,23 @@ pub type ReadUser = (UserId, Result<Option<User>, Error>);
 
 /// Reads the requested fields of users' records, as [`read`] does for one user.
 pub fn read_all(keys: &Keys, users: &[UserId], fields: UserFields) -> Command<Vec<ReadUser>> {
+    read_named(keys, users, fields, USERNAME)
+}
+
+/// Reads the requested fields of a user's record, as [`read`] does, if the account is inactive; otherwise `None`.
+pub fn read_inactive(keys: &Keys, user: UserId, fields: UserFields) -> Command<Option<User>> {
+    let missing = || Error::corrupt("no reply for a user");
+    read_named(keys, &[user], fields, INACTIVE_USERNAME)
+        .map(move |mut records| records.pop().ok_or_else(missing)?.1)
+}
+
+/// Reads the requested fields of users' records that have the username in this field.
+fn read_named(
+    keys: &Keys,
+    users: &[UserId],
+    fields: UserFields,
+    username: &'static str,
+) -> Command<Vec<ReadUser>> {
     let optional = [
         (UserFields::DISPLAY_NAME, DISPLAY_NAME),
         (UserFields::BIO, BIO),
@@ -55,7 +73,7 @@ pub fn read_all(keys: &Keys, users: &[UserId], fields: UserFields) -> Command<Ve
     ];
     let asked = optional.into_iter().filter(move |(field, _)| fields.contains(*field)).map(|(_, name)| name);
     let (users, names) = (users.to_vec(), asked.clone());
-    let build = |read: Builder, user: &UserId| read.key(&keys.user(*user)).arg(USERNAME).args(names.clone());
+    let build = |read: Builder, user: &UserId| read.key(&keys.user(*user)).arg(username).args(names.clone());
     let read = each("HMGET", users, build, move |user, row| record(*user, asked.clone(), row));
     // An account that has become private is private at once.
     if fields.contains(UserFields::PRIVATE) { read } else { read.may_lag() }

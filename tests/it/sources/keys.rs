@@ -59,7 +59,7 @@ const UNCHECKED: [(&str, &[&str]); 6] = [
         &["layout", "next_user", "next_post", "issuer", "probe", "fanout_served", "moved", "next_report"],
     ),
     ("derived, and rebuilt when it is missing", &["recent", "timeline"]),
-    ("expires", &["void", "written", "fence", "removed", "attempt", "audience", "known_addresses"]),
+    ("expires", &["void", "written", "export", "fence", "removed", "attempt", "audience", "known_addresses"]),
     (
         "a bucket, which expires",
         &[
