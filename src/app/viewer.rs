@@ -68,6 +68,8 @@ pub(super) enum Credential {
     Session(SessionCredential),
     /// A JSON Web Token.
     Jwt(JwtGrant),
+    /// The command line, on which the operator reads what the user can read.
+    Operator,
 }
 
 /// The session that authenticated a request.
@@ -107,6 +109,7 @@ impl SignedIn {
                     "You sign in with another application, which manages your password and sign-out.";
                 Err(Error::rule(Reason::ExternalSignIn, None, message))
             }
+            Credential::Operator => Err(Error::Rejected(Rejection::Unauthenticated)),
         }
     }
 }
@@ -189,6 +192,7 @@ impl App {
                     }
                     fault = self.wait_for_grant_end(grant) => fault.map_or(Ok(()), |fault| Err(fault.into())),
                 },
+                Credential::Operator => std::future::pending().await,
             };
             if let Err(Error::Rejected(rejection)) = ended {
                 return rejection;
@@ -211,7 +215,8 @@ impl App {
         self.authenticate_session(token.user(), token.hash(), charge).await
     }
 
-    async fn authenticate_session(
+    /// Authenticates the session whose token has this hash, like [`App::authenticate`], and charges its user.
+    pub(super) async fn authenticate_session(
         &self,
         user: UserId,
         hash: TokenHash,

@@ -20,10 +20,12 @@
 //! last state that it has read, and one that is interrupted between its read and its write still has a job. If an
 //! account is large, step 4 takes longer than a client waits; the worker then continues.
 //!
-//! Not here: the deletion of accounts whose time has come (`app::account::erase`).
+//! Not here: the deletion of accounts whose time has come (`app::account::erase`), and the export of an account's data
+//! (`app::account::export`).
 
 mod deletion;
 mod erase;
+pub mod export;
 mod job;
 pub(in crate::app) mod read;
 

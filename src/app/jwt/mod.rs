@@ -278,14 +278,36 @@ impl App {
         let now = self.now();
         let verified = self.0.jwt.verify(token, now).await?;
         let user = self.user_of_token(&verified).await?;
-        let (read, has_written) =
-            join(self.read_account(user, verified.subject, charge, now), self.has_written(user)).await;
-        let (exclusions, rate_limit) = read?;
         let grant = JwtGrant {
             subject: verified.subject,
             ends_at: verified.expires_at.plus(self.0.jwt.0.config.leeway()),
             key: verified.key,
         };
+        self.admit_grant(user, grant, charge, now).await
+    }
+
+    /// Returns the viewer to whom a grant belongs, and charges them, like [`App::authenticate`]. Fails if the grant has
+    /// ended.
+    pub(super) async fn authenticate_grant(
+        &self,
+        user: UserId,
+        grant: JwtGrant,
+        charge: Option<Charge>,
+    ) -> Result<(Viewer, Option<RateLimit>), Error> {
+        self.check_grant(&grant)?;
+        self.admit_grant(user, grant, charge, self.now()).await
+    }
+
+    async fn admit_grant(
+        &self,
+        user: UserId,
+        grant: JwtGrant,
+        charge: Option<Charge>,
+        now: Timestamp,
+    ) -> Result<(Viewer, Option<RateLimit>), Error> {
+        let (read, has_written) =
+            join(self.read_account(user, grant.subject, charge, now), self.has_written(user)).await;
+        let (exclusions, rate_limit) = read?;
         let signed_in =
             SignedIn { user, credential: Credential::Jwt(grant), day: Day::of(now), exclusions, has_written };
         if rate_limit.is_none_or(|rate_limit| rate_limit.wait.is_none()) {

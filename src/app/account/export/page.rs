@@ -1,0 +1,314 @@
+//! Reads the records of an export, a page at a time.
+//!
+//! The records are in an order that does not change while they are read: sections, and in each section list order. So a
+//! download continues after the last record that the client has, and contains every record that exists throughout once.
+//! Records that are added in the meantime may be missing.
+//!
+//! Lists contain the users whom the owner sees in them.
+
+use std::sync::Arc;
+
+use crate::app::App;
+use crate::app::archive::Listed;
+use crate::app::error::{Broken, Error};
+use crate::app::post::read::{PostPage, PostRecords};
+use crate::app::read::{Load as _, Shared};
+use crate::app::region::read::Regions;
+use crate::app::relation::read::UserList;
+use crate::app::session::Sessions;
+use crate::app::viewer::{SignedIn, Viewer};
+use crate::app::visibility::list::OwnList;
+use crate::app::visibility::{Access, UserSelection, Visible, VisibleUser};
+use crate::model::account::Account;
+use crate::model::clock::{Period, Timestamp};
+use crate::model::id::{PostId, UserId};
+use crate::model::page::{Direction, Page, Position, Window};
+use crate::model::post::Post;
+use crate::model::region::Region;
+use crate::model::relation::{ListKind, Mute};
+use crate::model::session::{Session, SessionId};
+use crate::model::user::{User, UserFields};
+use crate::store::batch::Batch;
+use crate::store::{account, user};
+
+/// Maximum number of records on a page.
+pub const PAGE: usize = 100;
+
+/// The fields of a user's record. The record does not contain the residence.
+const PROFILE: [UserFields; 5] = [
+    UserFields::DISPLAY_NAME,
+    UserFields::BIO,
+    UserFields::AVATAR_URL,
+    UserFields::CREATED_AT,
+    UserFields::PRIVATE,
+];
+
+/// The sections of an export, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// The account itself, a single record.
+    Account,
+    /// The account's sessions.
+    Sessions,
+    /// The users whom the owner follows.
+    Following,
+    /// The owner's followers.
+    Followers,
+    /// The users whom the owner has requested to follow.
+    SentRequests,
+    /// The users who have requested to follow the owner.
+    Requests,
+    /// The users whom the owner blocks.
+    Blocked,
+    /// The users whom the owner mutes.
+    Muted,
+    /// The owner's posts.
+    Posts,
+}
+
+impl Section {
+    /// All sections, in order.
+    pub const ALL: [Self; 9] = [
+        Self::Account,
+        Self::Sessions,
+        Self::Following,
+        Self::Followers,
+        Self::SentRequests,
+        Self::Requests,
+        Self::Blocked,
+        Self::Muted,
+        Self::Posts,
+    ];
+
+    /// Returns the next section; `None` for the last one.
+    fn next(self) -> Option<Self> {
+        Self::ALL.get(self as usize + 1).copied()
+    }
+}
+
+/// A position in an export: a section, and the last record in it that was read; `None` if none was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExportPosition {
+    /// The section to continue in.
+    pub section: Section,
+    /// The last record read in it.
+    pub after: Option<Place>,
+}
+
+impl ExportPosition {
+    /// The position before the first record.
+    pub const START: Self = Self::begin(Section::Account);
+
+    /// Returns the position before the first record of a section.
+    #[must_use]
+    pub const fn begin(section: Section) -> Self {
+        Self { section, after: None }
+    }
+
+    fn after(section: Section, place: Place) -> Self {
+        Self { section, after: Some(place) }
+    }
+
+    fn user(self) -> Option<Position> {
+        match self.after {
+            Some(Place::User(position)) => Some(position),
+            _ => None,
+        }
+    }
+
+    fn post(self) -> Option<PostId> {
+        match self.after {
+            Some(Place::Post(post)) => Some(post),
+            _ => None,
+        }
+    }
+}
+
+/// The place of a record in its section. The record need not exist any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A session: the time of its sign-in, and its id.
+    Session(Timestamp, SessionId),
+    /// An entry of a list of users.
+    User(Position),
+    /// A post.
+    Post(PostId),
+}
+
+/// A record of an export.
+#[derive(Clone, Debug)]
+pub enum Record {
+    /// The account itself.
+    Account(Box<OwnAccount>),
+    /// A session.
+    Session(Session),
+    /// An entry of a list of users other than mutes.
+    User {
+        /// The list.
+        section: Section,
+        /// The listed user, and the time of the entry.
+        entry: Position,
+        /// Name of the listed user.
+        username: String,
+    },
+    /// A mute.
+    Mute {
+        /// Id of the muted user.
+        user: UserId,
+        /// Name of the muted user.
+        username: String,
+        /// The mute.
+        mute: Mute,
+    },
+    /// A post.
+    Post(Arc<Post>),
+}
+
+impl Record {
+    /// Returns the position after the record.
+    #[must_use]
+    pub fn position(&self) -> ExportPosition {
+        match self {
+            Self::Account(_) => ExportPosition::begin(Section::Sessions),
+            Self::Session(session) => {
+                ExportPosition::after(Section::Sessions, Place::Session(session.created_at, session.id))
+            }
+            Self::User { section, entry, .. } => ExportPosition::after(*section, Place::User(*entry)),
+            Self::Mute { user, mute, .. } => {
+                let entry = Position { at: mute.since, user: *user };
+                ExportPosition::after(Section::Muted, Place::User(entry))
+            }
+            Self::Post(post) => ExportPosition::after(Section::Posts, Place::Post(post.id)),
+        }
+    }
+}
+
+/// An account and its profile, as its owner has entered it.
+#[derive(Clone, Debug)]
+pub struct OwnAccount {
+    /// State of the account.
+    pub account: Account,
+    /// Profile, with all fields but the residence.
+    pub profile: User,
+    /// Region in the profile; `None` if not set.
+    pub region: Option<Region>,
+}
+
+/// A page of an export.
+#[derive(Clone, Debug)]
+pub struct ExportPage {
+    /// Records, in order. There may be none although others follow.
+    pub records: Vec<Record>,
+    /// Position of the next page; `None` if the export is complete.
+    pub next: Option<ExportPosition>,
+}
+
+impl App {
+    /// Returns the page at a position of the viewer's export. Makes at most three round trips, and further ones to
+    /// replace list entries that the viewer may not see.
+    pub async fn export_page(&self, viewer: &Viewer, from: ExportPosition) -> Result<ExportPage, Error> {
+        let owner = viewer.signed_in()?;
+        let ExportPosition { section, .. } = from;
+        let (records, rest) = match section {
+            Section::Account => (vec![self.own_account(owner.user).await?], None),
+            Section::Sessions => (self.sessions_after(owner.user, from).await?, None),
+            Section::Posts => self.posts_after(owner.user, from.post()).await?,
+            _ => self.users_after(viewer, owner, section, from.user()).await?,
+        };
+        let next = match rest {
+            Some(last) => Some(ExportPosition::after(section, last)),
+            None => section.next().map(ExportPosition::begin),
+        };
+        Ok(ExportPage { records, next })
+    }
+
+    async fn own_account(&self, owner: UserId) -> Result<Record, Error> {
+        let fields = PROFILE.into_iter().fold(UserFields::NONE, |all, field| all | field);
+        let mut batch = Batch::new("export: account");
+        let account = batch.push(account::read(self.keys(), owner));
+        let active = batch.push(user::read(self.keys(), owner, fields));
+        let inactive = batch.push(user::read_inactive(self.keys(), owner, fields));
+        let mut replies = batch.send(self.store()).await?;
+        let account = replies.take(account)?.ok_or(Broken::NoRecord(owner))?;
+        let profile = replies.take(active)?.or(replies.take(inactive)?).ok_or(Broken::NoRecord(owner))?;
+        let region = self.load(Regions(Shared(Arc::new([owner])))).await?[0];
+        Ok(Record::Account(Box::new(OwnAccount { account, profile, region })))
+    }
+
+    /// Returns all sessions after a position, the oldest first: the order of last use changes with each use.
+    async fn sessions_after(&self, owner: UserId, from: ExportPosition) -> Result<Vec<Record>, Error> {
+        let key = |session: &Session| (session.created_at, session.id.to_string());
+        let after = match from.after {
+            Some(Place::Session(at, id)) => Some((at, id.to_string())),
+            _ => None,
+        };
+        let mut sessions = self.load(Sessions(owner)).await?.to_vec();
+        sessions.retain(|session| after.as_ref().is_none_or(|after| key(session) > *after));
+        sessions.sort_by_key(key);
+        Ok(sessions.into_iter().map(Record::Session).collect())
+    }
+
+    /// Returns a page of a list of users, and the place of its last entry if there are more.
+    async fn users_after(
+        &self,
+        viewer: &Viewer,
+        owner: &SignedIn,
+        section: Section,
+        from: Option<Position>,
+    ) -> Result<(Vec<Record>, Option<Place>), Error> {
+        let visible = Visible { app: self, load: self, viewer };
+        let window = Window { direction: Direction::Forward, size: PAGE, from };
+        let page = listed(&visible, owner.user, section, window).await?;
+        let users = page.entries.iter().map(|entry| entry.user).collect();
+        let users = visible.users(users, UserSelection::NONE, Access::Direct).await?;
+        let exclusions = self.exclusions(owner).await?;
+        let now = self.now();
+        let record = |(entry, user): (&Position, Option<VisibleUser>)| {
+            let (entry, username) = (*entry, user?.record.username.clone());
+            Some(match section {
+                Section::Muted => {
+                    Record::Mute { user: entry.user, username, mute: exclusions.mute_of(entry.user, now)? }
+                }
+                _ => Record::User { section, entry, username },
+            })
+        };
+        let records = page.entries.iter().zip(users).filter_map(record).collect();
+        let last = page.entries.last().filter(|_| page.has_next);
+        Ok((records, last.map(|entry| Place::User(*entry))))
+    }
+
+    /// Returns a page of posts, and the place of the last one if there are more. Owners see all of their posts.
+    async fn posts_after(
+        &self,
+        author: UserId,
+        from: Option<PostId>,
+    ) -> Result<(Vec<Record>, Option<Place>), Error> {
+        let window = Window { direction: Direction::Forward, size: PAGE, from };
+        let page = PostPage { author, window, period: Period::ALL, only_public: false };
+        let page = self.load(page).await?;
+        let last = page.entries.last().filter(|_| page.has_next).map(Listed::id);
+        let posts = self.load(PostRecords(Shared(Arc::clone(&page.entries)))).await?;
+        let records = posts.iter().flatten().map(|post| Record::Post(Arc::clone(post))).collect();
+        Ok((records, last.map(Place::Post)))
+    }
+}
+
+/// Returns a page of one of the viewer's lists of users.
+async fn listed(
+    visible: &Visible<'_, App>,
+    owner: UserId,
+    section: Section,
+    window: Window<Position>,
+) -> Result<Arc<Page<Position>>, Error> {
+    let kind = match section {
+        Section::SentRequests => return visible.own_page(OwnList::SentRequests, window).await,
+        Section::Requests => return visible.own_page(OwnList::Requests, window).await,
+        Section::Blocked => return visible.own_page(OwnList::Blocked, window).await,
+        Section::Muted => return visible.own_page(OwnList::Muted, window).await,
+        Section::Followers => ListKind::Followers,
+        _ => ListKind::Following,
+    };
+    let page = visible.user_page(UserList { owner, kind }, window).await?;
+    let entries = page.entries.iter().map(|entry| Position::from(*entry)).collect();
+    Ok(Arc::new(Page { entries, has_previous: page.has_previous, has_next: page.has_next }))
+}
