@@ -8,12 +8,15 @@
 //! - Post list: a post id (8 bytes).
 //! - Moderators' list of accounts: a time and a user id, as in a user list. Reports: a report id (8 bytes). Log: a time and
 //!   a number (8 bytes each). Invites: a time (8 bytes) and a code (16 bytes). The owner is the moderator.
+//! - Export: a section (1 byte), then nothing, a time and a session's id (8 and 16 bytes), a time and a user id, or a post
+//!   id, depending on the section.
 //! - Home timeline: a post id (8 bytes), then the posts already seen, as variable-length integers. They allow a
 //!   subscription to resume after the cursor.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use crate::app::account::export::page::{ExportPosition, Place, Section};
 use crate::app::error::Error;
 use crate::app::relation::read::UserList;
 use crate::app::timeline::seen::Seen;
@@ -25,12 +28,13 @@ use crate::model::mark::Mark;
 use crate::model::moderation::LogId;
 use crate::model::page::Position;
 use crate::model::relation::ListKind;
+use crate::model::session::SessionId;
 
 const FORMAT: u8 = 1;
 /// Number of bytes before the position.
 const HEAD: usize = 10;
 /// The range of valid list codes.
-const CODES: std::ops::RangeInclusive<u8> = 1..=14;
+const CODES: std::ops::RangeInclusive<u8> = 1..=15;
 
 /// A list whose positions are encoded as cursors.
 pub(super) trait List: Copy {
@@ -296,6 +300,51 @@ impl List for InviteList {
     }
 }
 
+/// An export of a user's data, as a list with cursors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ExportList(pub(super) UserId);
+
+impl List for ExportList {
+    type Position = ExportPosition;
+
+    fn code(self) -> u8 {
+        15
+    }
+
+    fn owner(self) -> UserId {
+        self.0
+    }
+
+    fn print_position(ExportPosition { section, after }: &ExportPosition) -> Vec<u8> {
+        let place = match after {
+            None => Vec::new(),
+            Some(Place::Session(at, id)) => {
+                [&at.as_millis().to_be_bytes(), id.to_string().as_bytes()].concat()
+            }
+            Some(Place::User(position)) => print_entry(position),
+            Some(Place::Post(post)) => PostList::print_position(post),
+        };
+        [&[*section as u8], place.as_slice()].concat()
+    }
+
+    fn parse_position(bytes: &[u8]) -> Option<ExportPosition> {
+        let (section, place) = bytes.split_first()?;
+        let section = *Section::ALL.get(usize::from(*section))?;
+        let after = match section {
+            _ if place.is_empty() => None,
+            Section::Account => return None,
+            Section::Sessions => {
+                let (at, id) = place.split_first_chunk()?;
+                let id = SessionId::parse(std::str::from_utf8(id).ok()?)?;
+                Some(Place::Session(Timestamp::from_millis(i64::from_be_bytes(*at)), id))
+            }
+            Section::Posts => Some(Place::Post(PostList::parse_position(place)?)),
+            _ => Some(Place::User(parse_entry(place)?)),
+        };
+        Some(ExportPosition { section, after })
+    }
+}
+
 fn parse_post(number: u64) -> Option<PostId> {
     PostId::new(number).filter(|post| *post <= PostId::GREATEST)
 }
@@ -473,6 +522,36 @@ mod tests {
         for numbers in numbers {
             let cursor = URL_SAFE_NO_PAD.encode([&head, numbers].concat());
             assert!(parse("after", list, &cursor).is_err(), "{numbers:?}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_of_an_export_is_a_section_and_a_place_in_it() {
+        let list = ExportList(UserId::new(7).unwrap());
+        let at = Timestamp::from_millis(-5);
+        let session = Place::Session(at, SessionId::parse("AAAAAAAAAAAAAAAA").unwrap());
+        let user = Place::User(Position { at, user: UserId::new(9).unwrap() });
+        let post = Place::Post(PostId::new(9).unwrap());
+        for section in Section::ALL {
+            let place = match section {
+                Section::Account => None,
+                Section::Sessions => Some(session),
+                Section::Posts => Some(post),
+                _ => Some(user),
+            };
+            for after in [None, place] {
+                let position = ExportPosition { section, after };
+                let cursor = print(list, &position);
+                assert_eq!(parse("after", list, &cursor).unwrap(), position);
+                let other = ExportList(UserId::new(8).unwrap());
+                let error = parse("after", other, &cursor).unwrap_err().to_string();
+                assert_eq!(error, "`after` is a cursor of another user's list.");
+            }
+        }
+        let head = [&[1, 15][..], &7_u64.to_be_bytes()].concat();
+        for place in [&[][..], &[9], &[0, 0], &[8, 1], &[1, 0, 0, 0, 0, 0, 0, 0, 0], &[2; 16]] {
+            let cursor = URL_SAFE_NO_PAD.encode([&head, place].concat());
+            assert!(parse("after", list, &cursor).is_err(), "{place:?}");
         }
     }
 

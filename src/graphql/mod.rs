@@ -8,6 +8,7 @@ mod cursor;
 mod directive;
 mod document;
 pub mod error;
+pub mod export;
 mod id;
 pub(crate) mod json;
 mod loader;

@@ -4,6 +4,7 @@
 //! writes of earlier fields. Errors that a user can act on are in the payload; all other errors are field errors.
 
 mod account;
+mod export;
 mod moderation;
 mod post;
 mod profile;
@@ -12,6 +13,7 @@ mod relation;
 use async_graphql::MergedObject;
 
 use self::account::AccountMutation;
+use self::export::ExportMutation;
 use self::moderation::ModerationMutation;
 use self::post::PostMutation;
 use self::profile::ProfileMutation;
@@ -21,6 +23,7 @@ use self::relation::RelationMutation;
 #[derive(Default, MergedObject)]
 pub(super) struct Mutation(
     AccountMutation,
+    ExportMutation,
     ProfileMutation,
     RelationMutation,
     PostMutation,

@@ -127,7 +127,7 @@ impl Relation {
 }
 
 /// Returns the name of an enum's value in the schema.
-pub(super) fn name_of<E: EnumType>(value: E) -> Option<&'static str> {
+pub(in crate::graphql) fn name_of<E: EnumType>(value: E) -> Option<&'static str> {
     E::items().iter().find(|item| item.value == value).map(|item| item.name)
 }
 

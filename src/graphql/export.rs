@@ -1,0 +1,327 @@
+//! Exports of an account's data as JSON Lines: each line is a JSON object that names its `type` and has the `cursor` after
+//! it, and the last one is `{"type":"end"}`. Fields and enum values are named as in the schema.
+//!
+//! Not here: which records an export has (`app::account::export`), and its download (`http::export`).
+
+use std::time::Duration;
+
+use async_graphql::resolver_utils::EnumType;
+use async_graphql::{ID, Name, ScalarType as _, Value};
+use futures::FutureExt as _;
+
+use crate::app::App;
+use crate::app::account::export::Downloader;
+use crate::app::account::export::page::{ExportPosition, OwnAccount, Record, Section};
+use crate::app::error::Error;
+use crate::app::viewer::{Caller, Viewer};
+use crate::graphql::cursor::{self, ExportList};
+use crate::graphql::error::{Code, RequestError};
+use crate::graphql::id::GlobalId;
+use crate::graphql::json::AsJson;
+use crate::graphql::types::post::{DeliveryMode, Visibility};
+use crate::graphql::types::relation::{MuteScope, name_of};
+use crate::graphql::types::scalar::{DateTime, number};
+use crate::graphql::{Api, check_rate_limit, took_longer};
+use crate::model::account::Account;
+use crate::model::address::Address;
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::model::post::{Delivery, Post};
+use crate::model::region::{Region, Table};
+use crate::model::relation::Mute;
+use crate::model::session::Session;
+
+/// The last line of an export.
+const END: &str = "{\"type\":\"end\"}\n";
+
+/// An export that is being written.
+pub struct Export {
+    app: App,
+    viewer: Viewer,
+    owner: UserId,
+    username: String,
+    /// Position of the next page; `None` once the export is complete.
+    next: Option<ExportPosition>,
+}
+
+/// A download of an export. It is charged for each page, before it reads the next.
+pub struct Download {
+    api: Api,
+    export: Export,
+    /// Cost of the last page.
+    cost: u64,
+}
+
+impl Api {
+    /// Opens the export with this token after a cursor, or from the beginning, and charges its user; `None` if there is no
+    /// such export, or if it has ended. Makes two round trips.
+    pub async fn open_export(
+        &self,
+        token: &str,
+        after: Option<&str>,
+        address: Option<Address>,
+        request_id: &str,
+    ) -> Result<Option<Download>, RequestError> {
+        let failed = |error: Error| RequestError::of(&error, request_id);
+        let opened = self.app.open_export(token, self.charge_of(1)).await.map_err(failed)?;
+        let Some(Downloader { viewer, user, username, rate_limit }) = opened else { return Ok(None) };
+        check_rate_limit(&Caller { viewer: viewer.clone(), address, rate_limit })?;
+        let export = Export::new(&self.app, viewer, user, username, after).map_err(failed)?;
+        Ok(Some(Download { api: self.clone(), export, cost: 0 }))
+    }
+}
+
+impl Download {
+    /// Returns the export.
+    #[must_use]
+    pub fn export(&self) -> &Export {
+        &self.export
+    }
+
+    /// Returns the user whose data the export contains.
+    #[must_use]
+    pub fn viewer(&self) -> &Viewer {
+        &self.export.viewer
+    }
+
+    /// Returns the lines of the next page, like [`Export::next_page`], once the user has enough tokens left for the last
+    /// one. Fails if the page takes longer than a query may.
+    pub async fn next_page(&mut self, request_id: &str) -> Result<String, RequestError> {
+        let Self { api, export, cost } = self;
+        if let Some(charge) = api.charge_of(*cost).filter(|charge| charge.cost > 0) {
+            api.app.wait_for_allowance(&export.viewer, Some(charge)).await;
+        }
+        let timeout: Duration = api.config.query_timeout();
+        match tokio::time::timeout(timeout, export.next_page()).await {
+            Ok(Ok((text, records))) => {
+                // An object costs 1, and each of its fields 0.1.
+                *cost = (records + records / 2) as u64;
+                Ok(text)
+            }
+            Ok(Err(error)) => Err(RequestError::of(&error, request_id)),
+            Err(_elapsed) => Err(RequestError::new(Code::Timeout, took_longer(timeout))),
+        }
+    }
+}
+
+impl Export {
+    fn new(
+        app: &App,
+        viewer: Viewer,
+        owner: UserId,
+        username: String,
+        after: Option<&str>,
+    ) -> Result<Self, Error> {
+        let parse = |after| cursor::parse("after", ExportList(owner), after);
+        let next = Some(after.map(parse).transpose()?.unwrap_or(ExportPosition::START));
+        Ok(Self { app: app.clone(), viewer, owner, username, next })
+    }
+
+    /// Opens an export for the operator after a cursor, or from the beginning, whether or not the account is active. Makes
+    /// one round trip.
+    pub async fn of_operator(app: &App, account: &Account, after: Option<&str>) -> Result<Self, Error> {
+        let viewer = app.operator_as(account.user).await?;
+        Self::new(app, viewer, account.user, account.username.clone(), after)
+    }
+
+    /// Returns the name of the user whose data the export contains.
+    #[must_use]
+    pub fn username(&self) -> &str {
+        &self.username
+    }
+
+    /// Returns true once the last line was returned.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.next.is_none()
+    }
+
+    /// Returns the lines of the next page, and the number of its records. There may be no lines although others follow;
+    /// after the last line, there are none. Makes at most three round trips, like [`App::export_page`].
+    pub async fn next_page(&mut self) -> Result<(String, usize), Error> {
+        let Some(from) = self.next else { return Ok((String::new(), 0)) };
+        // Boxed because the futures' types nest deeper than the compiler's limit.
+        let page = self.app.export_page(&self.viewer, from).boxed().await?;
+        let mut text = String::new();
+        for record in &page.records {
+            let cursor = cursor::print(ExportList(self.owner), &record.position());
+            text.push_str(&line(record, cursor));
+        }
+        self.next = page.next;
+        if self.is_complete() {
+            text.push_str(END);
+        }
+        Ok((text, page.records.len()))
+    }
+}
+
+/// Returns the id of the user whose data a line of an export contains, if it is the line of an account; used to recognize
+/// an export in a file.
+#[must_use]
+pub fn owner_of(line: &str) -> Option<UserId> {
+    let value: serde_json::Value = serde_json::from_str(line).ok()?;
+    (value.get("type")? == "account").then_some(())?;
+    GlobalId::user("id", &ID(value.get("id")?.as_str()?.to_owned())).ok()
+}
+
+/// The end of a file with an export, as its last complete line shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileEnd {
+    /// The export was interrupted.
+    Cut {
+        /// The cursor with which it continues.
+        cursor: String,
+    },
+    /// The export is complete.
+    Complete,
+}
+
+/// Returns what the last complete line of a file shows; `None` if it is not a line of an export.
+#[must_use]
+pub fn end_of(line: &str) -> Option<FileEnd> {
+    if line == END.trim_end() {
+        return Some(FileEnd::Complete);
+    }
+    let value: serde_json::Value = serde_json::from_str(line).ok()?;
+    let cursor = value.get("cursor")?.as_str()?.to_owned();
+    Some(FileEnd::Cut { cursor })
+}
+
+/// Returns the line of a record.
+fn line(record: &Record, cursor: String) -> String {
+    let mut fields = match record {
+        Record::Account(account) => account_fields(account),
+        Record::Session(session) => session_fields(session),
+        Record::User { section, entry, username } => {
+            let mut fields = user_fields(section_type(*section), entry.user, username);
+            fields.push(("since", time(entry.at)));
+            fields
+        }
+        Record::Mute { user, username, mute } => mute_fields(*user, username, *mute),
+        Record::Post(post) => post_fields(post),
+    };
+    fields.push(("cursor", Value::from(cursor)));
+    // A value of strings, numbers and lists can always be written.
+    let text = serde_json::to_string(&AsJson(&object(fields))).unwrap_or_default();
+    format!("{text}\n")
+}
+
+type Fields = Vec<(&'static str, Value)>;
+
+fn object(fields: Fields) -> Value {
+    Value::Object(fields.into_iter().map(|(name, value)| (Name::new(name), value)).collect())
+}
+
+/// Returns the type of the lines of a list of users.
+fn section_type(section: Section) -> &'static str {
+    match section {
+        Section::Account => "account",
+        Section::Sessions => "session",
+        Section::Following => "following",
+        Section::Followers => "follower",
+        Section::SentRequests => "followRequestSent",
+        Section::Requests => "followRequestReceived",
+        Section::Blocked => "block",
+        Section::Muted => "mute",
+        Section::Posts => "post",
+    }
+}
+
+fn begin(section: Section) -> (&'static str, Value) {
+    ("type", Value::from(section_type(section)))
+}
+
+fn account_fields(OwnAccount { account, profile, region }: &OwnAccount) -> Fields {
+    let avatar_url = profile.avatar_url.as_deref().filter(|url| !url.is_empty());
+    vec![
+        begin(Section::Account),
+        ("id", id(GlobalId::User(account.user))),
+        ("username", Value::from(account.username.as_str())),
+        ("displayName", text(profile.display_name.as_deref())),
+        ("bio", text(profile.bio.as_deref())),
+        ("avatarUrl", text(avatar_url)),
+        ("region", region.map_or(Value::Null, region_value)),
+        ("isPrivate", Value::from(profile.is_private == Some(true))),
+        ("isModerator", Value::from(account.is_moderator)),
+        ("createdAt", time(account.created_at)),
+        ("suspendedAt", account.suspended_at.map_or(Value::Null, time)),
+        ("deletionAt", account.deletion_at.map_or(Value::Null, time)),
+    ]
+}
+
+fn region_value(region: Region) -> Value {
+    let named = |code: &str, name: &str| object(vec![("code", code.into()), ("name", name.into())]);
+    let table = Table::current();
+    let country = table.country(region);
+    let subdivision = table.subdivision(region);
+    object(vec![
+        ("country", named(country.code, country.name)),
+        (
+            "subdivision",
+            subdivision.map_or(Value::Null, |subdivision| named(&subdivision.code, subdivision.name)),
+        ),
+    ])
+}
+
+fn session_fields(session: &Session) -> Fields {
+    vec![
+        begin(Section::Sessions),
+        ("id", id(GlobalId::Session(session.id))),
+        ("label", Value::from(session.label.as_str())),
+        ("createdAt", time(session.created_at)),
+        ("lastSeenAt", time(session.last_seen_at)),
+    ]
+}
+
+fn user_fields(kind: &'static str, user: UserId, username: &str) -> Fields {
+    vec![
+        ("type", Value::from(kind)),
+        ("userId", id(GlobalId::User(user))),
+        ("username", Value::from(username)),
+    ]
+}
+
+fn mute_fields(user: UserId, username: &str, mute: Mute) -> Fields {
+    let mut fields = user_fields(section_type(Section::Muted), user, username);
+    fields.extend([
+        ("since", time(mute.since)),
+        ("until", mute.until.map_or(Value::Null, time)),
+        ("scope", value_of(MuteScope::from(mute.scope))),
+    ]);
+    fields
+}
+
+fn post_fields(post: &Post) -> Fields {
+    let (mode, total) = match post.delivery {
+        Delivery::Pulled => (DeliveryMode::Pulled, 0),
+        Delivery::Pushed { followers } | Delivery::Delivered { followers } => {
+            (DeliveryMode::Pushed, number(followers))
+        }
+    };
+    vec![
+        begin(Section::Posts),
+        ("id", id(GlobalId::Post(post.id))),
+        ("content", Value::from(post.content.as_str())),
+        ("platform", text(post.platform.as_deref())),
+        ("visibility", value_of(Visibility::from(post.visibility))),
+        ("createdAt", time(post.created_at)),
+        ("delivery", object(vec![("mode", value_of(mode)), ("totalCount", Value::from(total))])),
+    ]
+}
+
+fn id(id: GlobalId) -> Value {
+    Value::String(id.print().0)
+}
+
+fn text(text: Option<&str>) -> Value {
+    text.map_or(Value::Null, Value::from)
+}
+
+fn time(time: Timestamp) -> Value {
+    DateTime(time).to_value()
+}
+
+/// Returns an enum's value as the schema names it.
+fn value_of<E: EnumType>(value: E) -> Value {
+    text(name_of(value))
+}
