@@ -13,6 +13,7 @@ use crate::graphql::Plan;
 use crate::graphql::error::RequestError;
 use crate::http::accept::{self, MediaType};
 use crate::http::log::Account;
+use crate::http::origin::Origin;
 use crate::http::request::{self, Incoming, RequestId};
 use crate::http::response::{self, Failure, Reply};
 use crate::http::{REQUEST_ID, Server, address, auth, batch, origin, socket, stream, trace, websocket};
@@ -26,7 +27,7 @@ pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request)
         return socket::accept(&server, request, id);
     }
     let span = trace::name(&id);
-    let trace = span.in_scope(|| trace::begin(request.method(), request.headers(), &id));
+    let trace = span.in_scope(|| trace::begin(trace::GRAPHQL, request.method(), request.headers(), &id));
     respond(&server, request, &id).instrument(trace).instrument(span).await
 }
 
@@ -41,12 +42,18 @@ async fn respond(server: &Arc<Server>, request: Request, id: &RequestId) -> Resp
     let form = Form::of(request.headers());
     let (executed, origin) = match origin::judge(request.headers(), &server.config) {
         Err(failure) => (Err(failure), None),
-        Ok(origin) => (execute_safely(server, request, id, form, &mut account).await, Some(origin)),
+        Ok(origin) => (safely(execute(server, request, id, form, &mut account), id).await, Some(origin)),
     };
-    let Reply { mut response, fault } = executed.unwrap_or_else(|failure| Reply {
+    let reply = executed.unwrap_or_else(|failure| Reply {
         fault: Some(failure.code()),
         response: failure.into_response(form.media_type()),
     });
+    complete(reply, origin, &account, id)
+}
+
+/// Adds the headers that all responses have, and completes the log record.
+pub(super) fn complete(reply: Reply, origin: Option<Origin>, account: &Account, id: &RequestId) -> Response {
+    let Reply { mut response, fault } = reply;
     if let Some(rate_limit) = account.rate_limit {
         response::add_rate_limit(&mut response, rate_limit);
     }
@@ -84,15 +91,11 @@ impl Form {
 }
 
 /// Executes a request. A panic becomes an internal error and affects no other request.
-async fn execute_safely(
-    server: &Arc<Server>,
-    request: Request,
+pub(super) async fn safely(
+    work: impl Future<Output = Result<Reply, Failure>>,
     id: &RequestId,
-    form: Form,
-    account: &mut Account,
 ) -> Result<Reply, Failure> {
-    let executed = AssertUnwindSafe(execute(server, request, id, form, account)).catch_unwind().await;
-    executed.unwrap_or_else(|_panic| {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_panic| {
         // The process's panic hook has already logged the panic's message and location.
         tracing::error!("a request panicked");
         Err(Failure::of(RequestError::internal(id.as_str())))

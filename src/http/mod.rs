@@ -10,6 +10,7 @@ mod batch;
 mod connection;
 mod exchange;
 mod executed;
+mod export;
 mod health;
 mod host;
 mod list;
@@ -81,17 +82,19 @@ struct Server {
     stopping: watch::Receiver<bool>,
     /// Capacity for WebSockets and event streams.
     seats: Arc<Seats>,
-    /// The tasks of open WebSockets.
+    /// Capacity for downloads of exports.
+    downloads: Arc<Seats>,
+    /// The tasks of open WebSockets and downloads.
     tasks: TaskTracker,
 }
 
 impl Server {
     fn new(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Self {
-        let seats = Seats::new(&config);
+        let (seats, downloads) = (Seats::new(&config), Seats::of_downloads());
         let (contract, began, tasks) = (Contract::new(), Instant::now(), TaskTracker::new());
         let health = Health::default();
         let demo_policy = page::demo_policy(api.media_hosts());
-        Self { api, config, contract, demo_policy, began, health, stopping, seats, tasks }
+        Self { api, config, contract, demo_policy, began, health, stopping, seats, downloads, tasks }
     }
 
     /// Prepares a request's document for execution. Counts a rejected document and charges the client's address for it.
@@ -130,7 +133,8 @@ fn route(server: Arc<Server>) -> Router {
         .route("/demo", get(page::demo))
         .route("/demo/", get(page::demo))
         .route("/demo/{*path}", get(page::demo_file))
-        .route("/graphql", graphql)
+        .route(self::trace::GRAPHQL, graphql)
+        .route(export::ROUTE, get(export::download))
         .route("/schema.graphql", get(schema::page))
         .fallback(async || Failure::not_found().into_response(MediaType::Json))
         .method_not_allowed_fallback(async || response::method_not_allowed())

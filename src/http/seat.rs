@@ -1,4 +1,5 @@
-//! Distributes seats among clients. Every open WebSocket or event stream takes a seat.
+//! Distributes seats among clients. Every open WebSocket or event stream takes a seat, and so does every download of an
+//! export, of a number of their own.
 //!
 //! A WebSocket takes a seat before its client is authenticated. Until then the client is a guest; afterwards the seat
 //! counts towards its user, or as anonymous. Guests have a small share of the seats. When all seats of this share are
@@ -94,6 +95,12 @@ impl Seats {
             of_address: config.clients.http_sockets_per_address as usize,
             of_user: config.clients.http_sockets_per_user as usize,
         };
+        Arc::new(Self { most, taken: Mutex::default() })
+    }
+
+    /// Returns the seats for downloads of exports, which users take.
+    pub(super) fn of_downloads() -> Arc<Self> {
+        let most = Most { all: 32, anonymous: 0, guests: 0, of_address: 8, of_user: 2 };
         Arc::new(Self { most, taken: Mutex::default() })
     }
 

@@ -363,7 +363,8 @@ impl Conversation {
             to: ClientChannel { id: Arc::clone(&id), number, messages: self.messages.clone() },
         };
         let span = trace::name(&operation.request_id);
-        let trace = span.in_scope(|| trace::begin(&Method::GET, &self.headers, &operation.request_id));
+        let trace = span
+            .in_scope(|| trace::begin(trace::GRAPHQL, &Method::GET, &self.headers, &operation.request_id));
         let task = tokio::spawn(operation.run().boxed().instrument(trace).instrument(span)).abort_handle();
         self.running.insert(id, Running { number, watches, selections, task });
         Ok(())

@@ -14,6 +14,9 @@ use crate::graphql::Summary;
 use crate::graphql::error::Code;
 use crate::http::request::RequestId;
 
+/// The route of GraphQL requests.
+pub(super) const GRAPHQL: &str = "/graphql";
+
 /// Creates the span that adds the request id to the request's log lines.
 pub(super) fn name(id: &RequestId) -> Span {
     // The highest level, so that the span is enabled at every log level.
@@ -21,14 +24,14 @@ pub(super) fn name(id: &RequestId) -> Span {
 }
 
 /// Starts a request's trace span. The span joins the trace in the request's `traceparent` header, if there is one.
-pub(super) fn begin(method: &Method, headers: &HeaderMap, id: &RequestId) -> Span {
+pub(super) fn begin(route: &'static str, method: &Method, headers: &HeaderMap, id: &RequestId) -> Span {
     let span = tracing::trace_span!(
         "request",
         "otel.name" = Empty,
         "otel.kind" = "server",
         "otel.status_code" = Empty,
         "http.request.method" = method.as_str(),
-        "http.route" = "/graphql",
+        "http.route" = route,
         "http.response.status_code" = Empty,
         "graphql.operation.type" = Empty,
         "graphql.operation.name" = Empty,
@@ -36,7 +39,7 @@ pub(super) fn begin(method: &Method, headers: &HeaderMap, id: &RequestId) -> Spa
         "fanfold.request.id" = id.as_str(),
     );
     if !span.is_disabled() {
-        span.record("otel.name", format!("{method} /graphql"));
+        span.record("otel.name", format!("{method} {route}"));
         let parent = TraceContextPropagator::new().extract(&HeaderExtractor(headers));
         // An error means that traces are disabled. It is harmless.
         drop(span.set_parent(parent));
