@@ -5,13 +5,14 @@
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
-use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::app::moderation::read::Accounts;
+use crate::cli::export::Export;
+use crate::cli::named::Named;
 use crate::cli::print::print_time;
 use crate::cli::{Data, Outcome, plain, say};
 use crate::config::DataConfig;
@@ -21,12 +22,11 @@ use crate::model::moderation::{
 };
 use crate::model::moderator::Moderator;
 use crate::model::page::{Direction, Window};
-use crate::model::user::Username;
 
 /// Maximum number of entries that are read at a time.
 const PAGE: usize = 100;
 
-/// Lists and finds users, suspends and deletes them, ends their sessions, and sets their passwords.
+/// Lists and finds users, suspends and deletes them, ends their sessions, sets their passwords, and exports their data.
 ///
 /// The commands may run alongside a server. A user is given by their username or their number, such as 7 or #7.
 #[derive(Args, Debug)]
@@ -54,6 +54,7 @@ enum UserCommand {
     EndSessions(Target),
     /// Sets the password of a user, and ends all their sessions. Reads the password from standard input.
     SetPassword(Target),
+    Export(Export),
 }
 
 /// Lists users, the last registered first.
@@ -246,42 +247,6 @@ fn note(text: &str) -> Result<ActionNote, String> {
     ActionNote::parse(text).map_err(|violation| violation.rule)
 }
 
-/// A user as named on the command line. Digits alone may be a username or a number; a username comes first.
-#[derive(Clone, Debug)]
-struct Named {
-    text: String,
-    username: Option<Username>,
-    number: Option<UserId>,
-}
-
-impl FromStr for Named {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let username = Username::parse(text).ok();
-        let number = text.strip_prefix('#').unwrap_or(text).parse().ok();
-        if username.is_none() && number.is_none() {
-            return Err("expected a username, or the number of a user");
-        }
-        Ok(Self { text: text.to_owned(), username, number })
-    }
-}
-
-impl Named {
-    /// Returns the account of the user. Fails if there is no such user.
-    async fn find(&self, app: &App) -> Result<AccountDetails, Box<dyn std::error::Error + Send + Sync>> {
-        let by_name = match &self.username {
-            Some(username) => app.user_named(&Moderator::Operator, username).await?,
-            None => None,
-        };
-        let found = match by_name.or(self.number) {
-            Some(user) => app.account_details(&Moderator::Operator, user).await?,
-            None => None,
-        };
-        found.ok_or_else(|| format!("there is no user {}", self.text).into())
-    }
-}
-
 impl User {
     pub(super) async fn run(self) -> Outcome {
         match self.command {
@@ -318,6 +283,7 @@ impl User {
                 })
                 .await
             }
+            UserCommand::Export(export) => export.run().await,
             UserCommand::SetPassword(Target { user, data }) => {
                 let password = read_password()?;
                 change(user, data, "set the password of", async |app, user| {
