@@ -13,6 +13,7 @@ pub(crate) mod delivery;
 mod errors;
 mod exclusion;
 pub(crate) mod execution;
+mod export;
 pub(crate) mod fields;
 pub(crate) mod input;
 pub(crate) mod lists;
