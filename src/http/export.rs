@@ -16,7 +16,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
-use futures::stream;
+use futures::{StreamExt as _, stream};
 use tokio::sync::mpsc::{self, Sender};
 use tokio::time::timeout;
 use tracing::Instrument as _;
@@ -188,7 +188,8 @@ fn body(server: &Arc<Server>, download: Download, first: String, id: RequestId, 
             None => Some((Err(io::Error::other("the export was interrupted")), None)),
         }
     });
-    Body::from_stream(portions)
+    // The layer that compresses bodies also polls those that have ended.
+    Body::from_stream(portions.fuse())
 }
 
 /// Reads the pages after the first one, each once the client has taken the one before.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode, header};
+use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use fanfold::app::user::ProfileUpdate;
@@ -15,11 +16,13 @@ use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
 use fanfold::model::post::Visibility;
 use fanfold::model::relation::MuteScope;
+use http_body_util::BodyExt as _;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 
 use crate::harness::graph::Graph;
+use crate::harness::issuer::{Issuer, SigningKey, claims};
 use crate::harness::world::{PASSWORD, Person, World, archive_all, deliver_all};
 
 /// Users in a random world. The owner of the export is the last one.
@@ -406,7 +409,7 @@ async fn nothing_that_exists_throughout_is_missing_or_twice_while_others_are_add
     let (mut text, mut after) = (String::new(), None::<String>);
     loop {
         let rest = download(&random.world, &path, after.as_deref()).await;
-        if text.len() > 60_000 || random.rng.random_bool(0.1) {
+        if text.len() > 60_000 {
             text.push_str(&rest);
             break;
         }
@@ -618,4 +621,126 @@ async fn an_export_ends_with_the_session_that_requested_it() {
     assert!(is_gone(&world, &path).await);
     world.data(None, &login, Value::Null).await;
     assert!(is_gone(&world, &path).await, "the deletion was cancelled");
+}
+
+/// Begins a download and reads nothing of it.
+async fn begin(world: &World, path: &str) -> Response {
+    let request = Request::get(path).header(header::HOST, "localhost").body(Body::empty()).unwrap();
+    world.begin(request).await
+}
+
+/// Returns what is left of a download, and true if it ended early.
+async fn rest(response: Response) -> (String, bool) {
+    let (mut text, mut body) = (String::new(), response.into_body());
+    while let Some(frame) = body.frame().await {
+        match frame {
+            Ok(frame) => text.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap()),
+            Err(_) => return (text, true),
+        }
+    }
+    (text, false)
+}
+
+#[tokio::test]
+async fn a_user_has_two_downloads_at_a_time_and_a_client_that_does_not_read_is_dropped() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    let path = export(&world, &people[0]).await;
+    let held = [begin(&world, &path).await, begin(&world, &path).await];
+    let third = begin(&world, &path).await;
+    assert_eq!(third.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(third.headers()["retry-after"], "10");
+    assert!(rest(third).await.0.contains("This export is already being downloaded 2 times."));
+    let other = export(&world, &people[1]).await;
+    assert!(!is_gone(&world, &other).await, "another user is not affected");
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    tokio::time::resume();
+    // The tasks of the downloads have their turn.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    for response in held {
+        let (text, is_cut) = rest(response).await;
+        assert!(is_cut);
+        let lines = parse(&text);
+        assert_eq!((lines.len(), &lines[0]["type"]), (1, &json!("account")), "a page was waiting");
+        // The download continues after the line.
+        let after = lines[0]["cursor"].as_str().unwrap();
+        assert!(download(&world, &path, Some(after)).await.ends_with("{\"type\":\"end\"}\n"));
+    }
+    // A client that leaves frees its seat.
+    for _ in 0..5 {
+        let response = begin(&world, &path).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        drop(response);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_download_in_progress_ends_with_the_session() {
+    let world = World::new().await;
+    let listening = world.app.clone();
+    let listening = tokio::spawn(async move { listening.keep_listening().await });
+    let ada = world.register("ada").await;
+    let path = export(&world, &ada).await;
+    let held = begin(&world, &path).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    world.data(Some(&ada.token), "mutation { logout { userErrors { code } } }", Value::Null).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let (text, is_cut) = rest(held).await;
+    assert!(is_cut && text.lines().count() == 1, "{text}");
+    listening.abort();
+}
+
+#[tokio::test]
+async fn downloads_are_charged_for_what_they_read() {
+    let world = World::with(&["--graphql-rate-limit", "600", "--graphql-cost-limit", "600"]).await;
+    let ada = world.register("ada").await;
+    let viewer = world.app.authenticate(&ada.token).await.unwrap();
+    for number in 0..120 {
+        let content = format!("post {number}");
+        world.app.publish(&viewer, &content, None, Visibility::Public, None).await.unwrap();
+    }
+    let path = export(&world, &ada).await;
+    let left = async || {
+        let query = "{ rateLimit { remaining } }";
+        world.data(Some(&ada.token), query, Value::Null).await["rateLimit"]["remaining"].as_u64().unwrap()
+    };
+    let before = left().await;
+    assert_eq!(download(&world, &path, None).await.lines().count(), 123);
+    let after = left().await;
+    // One for the request, one for each of the two lines before the posts, 150 for the first page of posts.
+    assert_eq!(before - after, 1 + 1 + 1 + 150 + 2, "the query costs 2");
+    let expensive = "{ viewer { user { posts(first: 100) { nodes { content } } } } }";
+    while world.ask(Some(&ada.token), expensive, Value::Null).await.get("errors").is_none() {}
+    while world.ask(Some(&ada.token), "{ __typename }", Value::Null).await.get("errors").is_none() {}
+    let (status, headers, body) = get(&world, &path).await;
+    assert_eq!(
+        (status, headers.contains_key("retry-after")),
+        (StatusCode::TOO_MANY_REQUESTS, true),
+        "{body}"
+    );
+}
+
+#[tokio::test]
+async fn users_of_another_application_need_no_password_and_their_export_outlives_the_token() {
+    let key = SigningKey::p256();
+    let issuer = Issuer::start(&[key.jwk("a")]);
+    let world = World::with(&issuer.options()).await;
+    let header = json!({ "alg": "ES256", "typ": "JWT", "kid": "a" });
+    let token = key.sign(&header, &claims("ada"));
+    let ada = Person { id: String::new(), token: token.clone() };
+    let data = world.data(Some(&token), EXPORT, Value::Null).await;
+    let path = data["exportAccount"]["exportPath"].as_str().unwrap().to_owned();
+    assert_eq!(parse(&download(&world, &path, None).await)[0]["username"], "ada");
+    world.clock.advance(Duration::from_hours(23));
+    assert_eq!(
+        world.ask(Some(&ada.token), EXPORT, Value::Null).await["errors"][0]["extensions"]["code"],
+        "UNAUTHENTICATED"
+    );
+    assert!(!is_gone(&world, &path).await);
+    // The export ends with the key, as tokens do.
+    issuer.publish(&[SigningKey::p256().jwk("b")]);
+    world.app.refresh_jwt_keys().await;
+    assert!(is_gone(&world, &path).await);
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode, header};
+use axum::response::Response;
 use clap::Parser;
 use fanfold::app::App;
 use fanfold::archive::Archive;
@@ -127,6 +128,11 @@ impl World {
     /// Sends a request to the router and returns the response.
     pub(crate) async fn send(&self, request: Request<Body>) -> (StatusCode, HeaderMap, Vec<u8>) {
         Self::send_to(&self.routers.main, request).await
+    }
+
+    /// Sends a request to the router and returns the response, whose body is read later.
+    pub(crate) async fn begin(&self, request: Request<Body>) -> Response {
+        self.routers.main.clone().oneshot(request).await.unwrap()
     }
 
     /// Sends a request to one of the routers and returns the response.

@@ -13,6 +13,7 @@ mod doctor;
 pub(crate) mod erasure;
 pub(crate) mod events;
 mod exclusion;
+mod export;
 pub(crate) mod generated;
 pub(crate) mod half_moved;
 pub(crate) mod handshake;
