@@ -744,3 +744,39 @@ async fn users_of_another_application_need_no_password_and_their_export_outlives
     world.app.refresh_jwt_keys().await;
     assert!(is_gone(&world, &path).await);
 }
+
+/// Returns a line as the page shows it: cursors and ids of sessions are opaque, and left out.
+fn shown(line: &str) -> String {
+    let mut line = line.to_owned();
+    let value: Value = serde_json::from_str(&line).unwrap();
+    let session = Some(&value["id"]).filter(|_| value["type"] == "session");
+    for opaque in [value["cursor"].as_str(), session.and_then(Value::as_str)].into_iter().flatten() {
+        line = line.replace(opaque, "…");
+    }
+    line
+}
+
+#[tokio::test]
+async fn the_export_in_the_page_for_clients_is_what_a_server_sends() {
+    let page = include_str!("../../../docs/clients.md");
+    let example = page.split_once("```jsonl\n").unwrap().1.split_once("```").unwrap().0;
+    let world = World::new().await;
+    let people = [world.register("ada").await, world.register("ben").await, world.register("cem").await];
+    let [ada, ben, cem] = &people;
+    let change = async |mutation: &str| {
+        let query = format!("mutation {{ {mutation} {{ userErrors {{ message }} }} }}");
+        world.data(Some(&ada.token), &query, Value::Null).await;
+    };
+    world.clock.advance(Duration::from_mins(1));
+    change(
+        "updateProfile(input: { displayName: \"Ada\", region: { country: \"DE\", subdivision: \"DE-BE\" } })",
+    )
+    .await;
+    world.follow(ada, ben).await;
+    world.follow(cem, ada).await;
+    change(&format!("mute(input: {{ userId: \"{}\", until: \"2026-02-01T00:00:00Z\" }})", cem.id)).await;
+    change("publish(input: { content: \"Hello!\", platform: \"web\" })").await;
+    let text = download(&world, &export(&world, ada).await, None).await;
+    let lines: String = text.lines().map(|line| format!("{}\n", shown(line))).collect();
+    assert_eq!(lines, example);
+}

@@ -106,6 +106,7 @@ impl Stage {
             self.world.data(Some(&leaver.token), query, json!({ "id": person.id })).await;
         }
         self.note(leaver).await;
+        app.export_account(&viewer, Some(PASSWORD), None).await.unwrap();
         app.mute(&viewer, id(3), MuteScope::All, None).await.unwrap();
         app.block(&viewer, id(5)).await.unwrap();
         let muter = app.authenticate(&people[0].token).await.unwrap();

@@ -159,7 +159,8 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
     let of_ada = requests.iter().map(|request| (&users[0], request));
     make_moderator(&name(3));
     let (moderation, last) = requests_of_moderators(server, &users, &cem, &fay);
-    let mut documents = [&login, sessions_query, relations, TIMELINE].join(" ");
+    let export = request_export(server, &users[1], &format!("currentPassword: \"{PASSWORD}\""));
+    let mut documents = [&login, sessions_query, relations, TIMELINE, &export].join(" ");
     let of_moderators = moderation.iter().map(|(token, request)| (token, request));
     for (token, request) in of_moderators
         .chain(of_ada)
@@ -184,6 +185,18 @@ fn request_with_jwt(server: &Server, key: &SigningKey) {
         let response = server.ask_as(&token, "{ viewer { user { username } sessions { id } } }");
         assert_eq!(response["data"]["viewer"]["user"]["username"], "jwt", "{response}");
     }
+    request_export(server, &token, "");
+}
+
+/// Requests an export, and downloads it. Returns the document.
+fn request_export(server: &Server, token: &str, input: &str) -> String {
+    let document = format!("mutation {{ exportAccount(input: {{ {input} }}) {{ exportPath }} }}");
+    let response = server.ask_as(token, &document);
+    let path =
+        response["data"]["exportAccount"]["exportPath"].as_str().unwrap_or_else(|| panic!("{response}"));
+    let (status, body) = server.send(&format!("GET {path}"), "");
+    assert!(status == 200 && body.contains("{\"type\":\"end\"}"), "{status} {body}");
+    document
 }
 
 /// A request with the token of its user.
