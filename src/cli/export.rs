@@ -25,8 +25,8 @@ const LONGEST_LINE: u64 = 65_536;
 
 /// Exports the data of a user as JSON Lines: profile, sessions, follows, blocks, mutes and posts.
 ///
-/// The command also exports the data of suspended users, as far as they are stored: while a user is suspended, no one
-/// follows them. If FILE is an export of the user that was interrupted, the command continues it.
+/// The command also exports the data of suspended users. If FILE is an export of the user that was interrupted, the command
+/// continues it.
 #[derive(Args, Debug)]
 pub(super) struct Export {
     /// The username or number of the user.

@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 
 use crate::app::App;
 use crate::app::account::export::Downloader;
-use crate::app::account::export::page::{ExportPosition, OwnAccount, Record, Section};
+use crate::app::account::export::page::{ExportPosition, OwnAccount, PAGE, Record, Section};
 use crate::app::error::Error;
 use crate::app::viewer::{Caller, Viewer};
 use crate::graphql::cursor::{self, ExportList};
@@ -44,12 +44,18 @@ pub struct Export {
     next: Option<ExportPosition>,
 }
 
-/// A download of an export. It is charged for each page, before it reads the next.
+/// A download of an export. A full page is paid for before a page is read, and what is left of it counts towards the next.
 pub struct Download {
     api: Api,
     export: Export,
-    /// Cost of the last page.
-    cost: u64,
+    /// Cost that is paid for and not used yet.
+    credit: u64,
+}
+
+/// Returns the cost of a page with this number of records: each is an object with some fields.
+const fn cost_of(records: usize) -> u64 {
+    let cost = records + records / 2;
+    if cost == 0 { 1 } else { cost as u64 }
 }
 
 impl Api {
@@ -63,11 +69,11 @@ impl Api {
         request_id: &str,
     ) -> Result<Option<Download>, RequestError> {
         let failed = |error: Error| RequestError::of(&error, request_id);
-        let opened = self.app.open_export(token, self.charge_of(1)).await.map_err(failed)?;
+        let opened = self.app.open_export(token, self.charge_of(cost_of(PAGE))).await.map_err(failed)?;
         let Some(Downloader { viewer, user, username, rate_limit }) = opened else { return Ok(None) };
         check_rate_limit(&Caller { viewer: viewer.clone(), address, rate_limit })?;
         let export = Export::new(&self.app, viewer, user, username, after).map_err(failed)?;
-        Ok(Some(Download { api: self.clone(), export, cost: 0 }))
+        Ok(Some(Download { api: self.clone(), export, credit: cost_of(PAGE) }))
     }
 }
 
@@ -84,18 +90,19 @@ impl Download {
         &self.export.viewer
     }
 
-    /// Returns the lines of the next page, like [`Export::next_page`], once the user has enough tokens left for the last
-    /// one. Fails if the page takes longer than a query may.
+    /// Returns the lines of the next page, like [`Export::next_page`], once the user has enough tokens left. Fails if the
+    /// page takes longer than a query may.
     pub async fn next_page(&mut self, request_id: &str) -> Result<String, RequestError> {
-        let Self { api, export, cost } = self;
-        if let Some(charge) = api.charge_of(*cost).filter(|charge| charge.cost > 0) {
+        let Self { api, export, credit } = self;
+        let due = cost_of(PAGE) - *credit;
+        if let Some(charge) = api.charge_of(due).filter(|charge| charge.cost > 0) {
             api.app.wait_for_allowance(&export.viewer, Some(charge)).await;
         }
+        *credit = cost_of(PAGE);
         let timeout: Duration = api.config.query_timeout();
         match tokio::time::timeout(timeout, export.next_page()).await {
             Ok(Ok((text, records))) => {
-                // An object costs 1, and each of its fields 0.1.
-                *cost = (records + records / 2) as u64;
+                *credit = credit.saturating_sub(cost_of(records));
                 Ok(text)
             }
             Ok(Err(error)) => Err(RequestError::of(&error, request_id)),

@@ -2,7 +2,7 @@
 
 use async_graphql::{Context, InputObject, Object, SimpleObject};
 
-use crate::app::account::export::Export;
+use crate::app::account::export::RequestedExport;
 use crate::app::error::Error;
 use crate::graphql::context::Scope;
 use crate::graphql::types::scalar::DateTime;
@@ -45,7 +45,7 @@ impl ExportMutation {
         let done = scope.app.export_account(scope.viewer(), password, scope.address()).await;
         Some(split(done).map(|(export, errors)| {
             let (export_path, expires_at) = match export {
-                Some(Export { token, expires_at }) => {
+                Some(RequestedExport { token, expires_at }) => {
                     (Some(format!("/export/{}", token.expose())), Some(DateTime(expires_at)))
                 }
                 None => (None, None),

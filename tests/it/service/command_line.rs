@@ -299,7 +299,7 @@ fn the_page_for_operators_has_all_options_with_their_defaults() {
         options.into_iter().map(|(name, default)| (name, plain(default))).collect();
     assert_eq!(listed, options);
 
-    let commands: [&[&str]; 14] = [
+    let commands: [&[&str]; 15] = [
         &["deliver"],
         &["archive", "run"],
         &["check"],
@@ -311,6 +311,7 @@ fn the_page_for_operators_has_all_options_with_their_defaults() {
         &["invite", "list"],
         &["user", "list"],
         &["user", "suspend"],
+        &["user", "export"],
         &["post", "remove"],
         &["report", "list"],
         &["moderator", "log"],

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::harness::server::{Logged, Server, command};
 use crate::harness::world::{PASSWORD, Redis};
+use crate::service::watch::follow;
 
 /// Requests an export; returns the path of its download.
 fn request(server: &Server, token: &str) -> String {
@@ -120,8 +121,10 @@ fn the_command_writes_what_the_server_sends_and_continues_a_file_that_was_cut() 
 fn the_data_of_suspended_users_is_exported_by_the_command_alone() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
-    let ada = server.token("ada");
+    let (ada, ben) = (server.token("ada"), server.token("ben"));
     publish(&server, &ada, 3);
+    follow(&server, &ada, "ben");
+    follow(&server, &ben, "ada");
     let path = request(&server, &ada);
     let suspend = ["user", "suspend", "ada", "--redis-url", &redis.url(), "--data-dir", redis.directory()];
     assert!(command(&suspend).output().unwrap().status.success());
@@ -131,4 +134,7 @@ fn the_data_of_suspended_users_is_exported_by_the_command_alone() {
     assert!(lines[0]["username"] == "ada" && lines[0]["suspendedAt"].is_string(), "{}", lines[0]);
     assert_eq!(lines.iter().filter(|line| line["type"] == "post").count(), 3);
     assert_eq!(lines.iter().filter(|line| line["type"] == "session").count(), 0, "the sessions have ended");
+    for kind in ["following", "follower"] {
+        assert!(lines.iter().any(|line| line["type"] == kind && line["username"] == "ben"), "{kind}");
+    }
 }

@@ -29,7 +29,7 @@ const LIFETIME: Duration = Duration::from_hours(24);
 
 /// A requested export. The server stores only the token's hash, so the token cannot be read again later.
 #[derive(Debug)]
-pub struct Export {
+pub struct RequestedExport {
     /// Token of the download.
     pub token: Token,
     /// Time from which on the token is rejected.
@@ -57,7 +57,7 @@ impl App {
         viewer: &Viewer,
         current_password: Option<&str>,
         from: Option<Address>,
-    ) -> Result<Export, Error> {
+    ) -> Result<RequestedExport, Error> {
         let signed_in = viewer.signed_in()?;
         let requester = match signed_in.credential {
             Credential::Session(SessionCredential { token, .. }) => {
@@ -75,7 +75,7 @@ impl App {
         let (token, expires_at) = (Token::issue(signed_in.user, self.rng()), now.plus(LIFETIME));
         let stored = StoredExport { token: token.hash(), expires_at, requester };
         export::write(self.keys(), signed_in.user, &stored, now).send("export: write", self.store()).await?;
-        Ok(Export { token, expires_at })
+        Ok(RequestedExport { token, expires_at })
     }
 
     /// Returns the user who may download the export with this token, and charges them; `None` if there is no such export,

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
-use crate::app::post::read::{PostPage, PostRecords};
 use crate::app::read::{Load as _, Shared};
 use crate::app::region::read::Regions;
 use crate::app::relation::read::UserList;
@@ -43,7 +42,7 @@ const PROFILE: [UserFields; 5] = [
     UserFields::PRIVATE,
 ];
 
-/// The sections of an export, in order.
+/// The sections of an export, in order. Their numbers are part of the format of cursors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// The account itself, a single record.
@@ -212,7 +211,7 @@ impl App {
         let (records, rest) = match section {
             Section::Account => (vec![self.own_account(owner.user).await?], None),
             Section::Sessions => (self.sessions_after(owner.user, from).await?, None),
-            Section::Posts => self.posts_after(owner.user, from.post()).await?,
+            Section::Posts => self.posts_after(viewer, owner.user, from.post()).await?,
             _ => self.users_after(viewer, owner, section, from.user()).await?,
         };
         let next = match rest {
@@ -280,14 +279,15 @@ impl App {
     /// Returns a page of posts, and the place of the last one if there are more. Owners see all of their posts.
     async fn posts_after(
         &self,
+        viewer: &Viewer,
         author: UserId,
         from: Option<PostId>,
     ) -> Result<(Vec<Record>, Option<Place>), Error> {
         let window = Window { direction: Direction::Forward, size: PAGE, from };
-        let page = PostPage { author, window, period: Period::ALL, only_public: false };
-        let page = self.load(page).await?;
+        let visible = Visible { app: self, load: self, viewer };
+        let page = visible.unfiltered_post_page(author, window, Period::ALL).await?;
         let last = page.entries.last().filter(|_| page.has_next).map(Listed::id);
-        let posts = self.load(PostRecords(Shared(Arc::clone(&page.entries)))).await?;
+        let posts = visible.post_records(Arc::clone(&page.entries)).await?;
         let records = posts.iter().flatten().map(|post| Record::Post(Arc::clone(post))).collect();
         Ok((records, last.map(Place::Post)))
     }

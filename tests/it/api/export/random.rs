@@ -1,0 +1,201 @@
+//! A world in which users act at random, with its model.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fanfold::app::user::ProfileUpdate;
+use fanfold::app::viewer::Viewer;
+use fanfold::model::clock::{Clock as _, Timestamp};
+use fanfold::model::id::UserId;
+use fanfold::model::moderation::ActionNote;
+use fanfold::model::moderator::Moderator;
+use fanfold::model::post::Visibility;
+use fanfold::model::relation::MuteScope;
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use serde_json::{Value, json};
+
+use crate::api::export::model::{Model, global, print};
+use crate::harness::graph::Graph;
+use crate::harness::world::{Person, World, archive_all, deliver_all};
+
+/// Users in a random world. The owner of the export is the last one.
+const USERS: usize = 260;
+
+/// A random world, with its model.
+pub(super) struct Random {
+    pub(super) world: World,
+    pub(super) model: Model,
+    pub(super) rng: StdRng,
+    pub(super) ids: Vec<UserId>,
+    pub(super) viewers: BTreeMap<UserId, Viewer>,
+    pub(super) owner: Person,
+    pub(super) me: UserId,
+}
+
+impl Random {
+    async fn new(seed: u64) -> Self {
+        let options = [["--post-hot-limit", "20"], ["--post-publishes-per-author", "1000000"]];
+        let world = World::with(options.as_flattened()).await;
+        let graph = Graph { users: USERS, follows: Vec::new() };
+        let mut ids = graph.load(&world.app, None).await;
+        let owner = world.register("owner").await;
+        let me = world.app.authenticate(&owner.token).await.unwrap().user().unwrap();
+        ids.push(me);
+        let (model, rng) = (Model::default(), StdRng::seed_from_u64(seed));
+        Self { world, model, rng, ids, viewers: BTreeMap::new(), owner, me }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.world.clock.now()
+    }
+
+    async fn viewer(&mut self, user: UserId) -> Viewer {
+        if !self.viewers.contains_key(&user) {
+            let viewer = self.world.app.operator_as(user).await.unwrap();
+            self.viewers.insert(user, viewer);
+        }
+        self.viewers[&user].clone()
+    }
+
+    fn draw(&mut self) -> UserId {
+        self.ids[self.rng.random_range(0..USERS)]
+    }
+
+    async fn follow(&mut self, from: UserId, to: UserId) {
+        let (viewer, now) = (self.viewer(from).await, self.now());
+        // A follow across a block is rejected.
+        drop(self.world.app.follow(&viewer, to).await);
+        self.model.follow(from, to, now);
+    }
+
+    pub(super) async fn publish(&mut self) {
+        let viewer = self.viewer(self.me).await;
+        let number = self.model.posts.len();
+        let visibility = if self.rng.random_bool(0.3) { Visibility::Followers } else { Visibility::Public };
+        let platform = self.rng.random_bool(0.5).then_some("web");
+        let content = format!("post {number}\n\"quoted\" \\ ü 🦀");
+        let id = self.world.app.publish(&viewer, &content, platform, visibility, None).await.unwrap();
+        let line = json!({
+            "type": "post",
+            "id": global("Post", id.get()),
+            "content": content,
+            "platform": platform,
+            "visibility": if visibility.is_public() { "PUBLIC" } else { "FOLLOWERS" },
+            "createdAt": print(self.now()),
+        });
+        self.model.posts.insert(id, line);
+    }
+
+    /// Lets the owner, or another user to the owner, do something.
+    pub(super) async fn act(&mut self) {
+        self.world.clock.advance(Duration::from_millis(7));
+        let (other, me, now) = (self.draw(), self.me, self.now());
+        if self.model.suspended.contains(&other) {
+            return;
+        }
+        let (mine, theirs) = (self.viewer(me).await, self.viewer(other).await);
+        let app = self.world.app.clone();
+        match self.rng.random_range(0..100) {
+            0..25 => self.follow(me, other).await,
+            25..55 => self.follow(other, me).await,
+            55..58 => {
+                drop(app.unfollow(&mine, other).await);
+                self.model.end(me, other);
+            }
+            58..61 => {
+                drop(app.unfollow(&theirs, me).await);
+                self.model.end(other, me);
+            }
+            61..66 => {
+                drop(app.accept_follow_request(&mine, other).await);
+                self.model.accept(other, me, now);
+            }
+            66..72 => {
+                let is_private = self.rng.random_bool(0.7);
+                let update = ProfileUpdate { is_private: Some(is_private), ..ProfileUpdate::default() };
+                app.change_profile(&theirs, update).await.unwrap();
+                if is_private {
+                    self.model.private.insert(other);
+                } else {
+                    self.model.make_public(other, now);
+                }
+            }
+            72..75 => {
+                app.block(&mine, other).await.ok();
+                if !self.model.blocks.contains_key(&(other, me)) {
+                    self.model.block(me, other, now);
+                }
+            }
+            75..77 => {
+                app.block(&theirs, me).await.ok();
+                if !self.model.blocks.contains_key(&(me, other)) {
+                    self.model.block(other, me, now);
+                }
+            }
+            77..85 => {
+                let until = self.rng.random_bool(0.5).then(|| now.plus(Duration::from_millis(900)));
+                let scope = if self.rng.random_bool(0.5) { MuteScope::All } else { MuteScope::Reposts };
+                if app.mute(&mine, other, scope, until).await.is_ok() {
+                    let former = self.model.mutes.get(&(me, other)).copied();
+                    let is_active = |until: Option<Timestamp>| until.is_none_or(|until| until > now);
+                    let former = former.filter(|(_, until, _)| is_active(*until));
+                    let since = former.map_or(now, |(since, ..)| since);
+                    self.model.mutes.insert((me, other), (since, until, scope));
+                }
+            }
+            85..87 => {
+                let note = ActionNote::default();
+                app.suspend_user(&Moderator::Operator, other, note).await.unwrap();
+                self.model.suspended.insert(other);
+                self.viewers.remove(&other);
+            }
+            87..89 => {
+                if let Some(post) = self.model.posts.keys().next().copied() {
+                    app.delete_post(&mine, post).await.unwrap();
+                    self.model.posts.remove(&post);
+                }
+            }
+            _ => self.publish().await,
+        }
+    }
+
+    /// Makes the account of the owner private from now on.
+    async fn make_private(&mut self) {
+        let viewer = self.viewer(self.me).await;
+        let update = ProfileUpdate { is_private: Some(true), ..ProfileUpdate::default() };
+        self.world.app.change_profile(&viewer, update).await.unwrap();
+        self.model.private.insert(self.me);
+    }
+
+    pub(super) async fn grow(seed: u64) -> Self {
+        let mut random = Self::new(seed).await;
+        for _ in 0..130 {
+            random.publish().await;
+        }
+        for index in 0..220 {
+            let other = random.ids[index];
+            random.world.clock.advance(Duration::from_millis(1));
+            random.follow(random.me, other).await;
+            random.follow(other, random.me).await;
+        }
+        for _ in 0..250 {
+            random.act().await;
+        }
+        random.make_private().await;
+        for _ in 0..250 {
+            random.act().await;
+        }
+        deliver_all(&random.world.app).await;
+        archive_all(&random.world.app).await;
+        random
+    }
+
+    pub(super) fn expected(&self) -> Vec<Value> {
+        let name = |user: UserId| {
+            let index = self.ids.iter().position(|id| *id == user).unwrap();
+            format!("u{index}")
+        };
+        self.model.lines(self.me, self.now(), name)
+    }
+}
