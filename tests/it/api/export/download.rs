@@ -81,6 +81,13 @@ async fn a_download_is_a_private_attachment_and_wrong_cursors_are_rejected() {
     let mut text = String::new();
     std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&compressed[..]), &mut text).unwrap();
     assert_eq!(text, body);
+    // A link on another site leads to the file, whose lines only scripts of allowed origins can read.
+    for (name, value) in [("sec-fetch-site", "cross-site"), ("origin", "https://other.example")] {
+        let request = Request::get(&path).header(header::HOST, "localhost").header(name, value);
+        let (status, headers, _) = world.send(request.body(Body::empty()).unwrap()).await;
+        let is_readable = headers.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN);
+        assert_eq!((status, is_readable), (StatusCode::OK, false), "{name}");
+    }
     let head = Request::head(&path).header(header::HOST, "localhost").body(Body::empty()).unwrap();
     let (status, headers, none) = world.send(head).await;
     assert_eq!(
