@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::app::App;
 use crate::app::charge::{Charge, RateLimit};
-use crate::app::error::{Error, Field, Reason, Rejection};
+use crate::app::error::{Error, Rejection};
 use crate::app::viewer::{Credential, JwtGrant, KnownVersion, SessionCredential, SignedIn, Viewer};
 use crate::model::account::Account;
 use crate::model::address::Address;
@@ -59,15 +59,9 @@ impl App {
         from: Option<Address>,
     ) -> Result<RequestedExport, Error> {
         let signed_in = viewer.signed_in()?;
+        self.confirm_password(viewer, current_password, from).await?;
         let requester = match signed_in.credential {
-            Credential::Session(SessionCredential { token, .. }) => {
-                let Some(password) = current_password else {
-                    let message = "Enter your current password.";
-                    return Err(Error::rule(Reason::WrongCredentials, Field::CurrentPassword, message));
-                };
-                self.check_password(viewer, password, Field::CurrentPassword, from).await?;
-                Requester::Session(token)
-            }
+            Credential::Session(SessionCredential { token, .. }) => Requester::Session(token),
             Credential::Jwt(JwtGrant { subject, key, .. }) => Requester::Jwt { subject, key },
             Credential::Operator => return Err(Error::Rejected(Rejection::Unauthenticated)),
         };

@@ -14,12 +14,13 @@ use crate::harness::world::{PASSWORD, Person, World};
 async fn an_export_requires_the_password_and_only_the_newest_can_be_downloaded_for_a_day() {
     let world = World::new().await;
     let ada = world.register("ada").await;
-    for (password, message) in
-        [(Value::Null, "Enter your current password."), (json!("wrong"), "The password is wrong.")]
-    {
+    for (password, code, message) in [
+        (Value::Null, "INVALID", "Enter your current password."),
+        (json!("wrong"), "WRONG_CREDENTIALS", "The current password is wrong."),
+    ] {
         let data = world.data(Some(&ada.token), EXPORT, json!({ "password": password })).await;
         let expected = json!({ "exportPath": null, "expiresAt": null, "userErrors": [
-            { "code": "WRONG_CREDENTIALS", "message": message, "field": ["input", "currentPassword"] }] });
+            { "code": code, "message": message, "field": ["input", "currentPassword"] }] });
         assert_eq!(data["exportAccount"], expected);
     }
     assert_eq!(
