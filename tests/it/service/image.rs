@@ -174,7 +174,7 @@ fn the_root_of_the_image_has_the_program_its_libraries_and_certificates_and_noth
     let is_library = |file: &str| file.contains("/lib") && file.contains(".so");
     let files = container.files();
     let files = files.iter().filter(|file| container.root.path().join(file).is_file());
-    let others: Vec<&str> = files.map(|file| file.as_str()).filter(|file| !is_library(file)).collect();
+    let others: Vec<&str> = files.map(String::as_str).filter(|file| !is_library(file)).collect();
     let expected = [
         "./etc/group",
         "./etc/nsswitch.conf",

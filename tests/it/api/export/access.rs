@@ -86,7 +86,7 @@ async fn an_export_ends_with_the_session_that_requested_it() {
     let dee = Person { id: id(&dee), token: again["token"].take().as_str().unwrap().to_owned() };
     let path = export(&world, &dee).await;
     let viewer = world.app.authenticate(&dee.token).await.unwrap();
-    world.app.delete_account(&viewer, PASSWORD, None).await.unwrap();
+    world.app.delete_account(&viewer, Some(PASSWORD), None).await.unwrap();
     assert!(is_gone(&world, &path).await);
     world.data(None, &login, Value::Null).await;
     assert!(is_gone(&world, &path).await, "the deletion was cancelled");
