@@ -7,6 +7,7 @@
 
 TOOLS := target/tools
 PYTHON := target/clients/python
+DEPLOY := target/deploy
 SERVERS := target/servers
 PEERS := benches/peers/node/node_modules/.package-lock.json
 DATA := fanfold-data
@@ -43,7 +44,7 @@ web/%/index.html.gz: %/node_modules/.package-lock.json schema.graphql \
 
 test: setup-tests web lint
 	@echo "1 of 2: all tests, on a single Redis"
-	cargo test --locked
+	cargo test --locked -- --test-threads $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 	@echo "2 of 2: the tests of the store, on a Redis Cluster"
 	FANFOLD_TEST_DEPLOYMENT=cluster $(TEST_AGAIN) $(call left_out,cluster)
 
@@ -69,10 +70,13 @@ bench: setup
 	-@deploy/install bench && $(MAKE) --no-print-directory $(PEERS)
 	cargo bench --locked --bench '*' -- --write
 
-lint: tools tests/npm/node_modules/.package-lock.json
+lint: tools $(DEPLOY)/installed tests/npm/node_modules/.package-lock.json
 	cargo fmt --check
-	tests/npm/node_modules/.bin/prettier --check --log-level warn playground demo tests benches .github
+	tests/npm/node_modules/.bin/prettier --check --log-level warn playground demo tests benches deploy .github
 	node tests/npm/workflows.mjs .github/workflows/*.yml
+	$(DEPLOY)/bin/hadolint Dockerfile
+	$(DEPLOY)/bin/check-jsonschema --quiet --builtin-schema vendor.compose-spec deploy/compose.yaml
+	$(DEPLOY)/bin/kubernetes-validate --quiet --strict $(filter-out %/kustomization.yaml,$(wildcard deploy/kubernetes/*.yaml))
 	cargo clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
 	$(TOOLS)/bin/cargo-machete .
@@ -98,6 +102,11 @@ setup-tests:
 $(PYTHON)/installed: tests/clients/python/requirements.txt
 	python3 -m venv --clear $(PYTHON)
 	$(PYTHON)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+$(DEPLOY)/installed: deploy/requirements.txt
+	python3 -m venv --clear $(DEPLOY)
+	$(DEPLOY)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 $(SERVERS)/installed: tests/it/servers.txt

@@ -27,6 +27,7 @@ mod moderation_commands;
 pub(crate) mod observe;
 pub(crate) mod password;
 pub(crate) mod permissions;
+mod proxies;
 pub(crate) mod rate_limit;
 pub(crate) mod replica;
 mod sentinel;
