@@ -12,14 +12,15 @@ WORKDIR /fanfold
 COPY . .
 COPY --from=pages /fanfold/web/ web/
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/fanfold/target \
-    cargo build --release --locked --bin fanfold && deploy/image-root target/release/fanfold /image
+    cargo build --release --locked --bin fanfold && deploy/image-root target/release/fanfold /image && mkdir /data
 
 FROM scratch
 LABEL org.opencontainers.image.title="Fanfold" \
     org.opencontainers.image.description="A self-hosted social graph and feed server: one GraphQL API over Redis." \
     org.opencontainers.image.licenses="MIT OR Apache-2.0"
 COPY --from=build /image/ /
-COPY --from=build --chown=10001:10001 --chmod=700 /image/var/lib/fanfold/ /var/lib/fanfold/
+# The first to create the directory: a copy into one that exists would leave its owner as it is.
+COPY --from=build --chown=10001:10001 --chmod=700 /data/ /var/lib/fanfold/
 ENV FANFOLD_DATA_DIR=/var/lib/fanfold FANFOLD_HTTP_LISTEN=0.0.0.0:8080
 WORKDIR /var/lib/fanfold
 VOLUME /var/lib/fanfold

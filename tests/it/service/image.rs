@@ -19,10 +19,37 @@ struct Image {
     entrypoint: Vec<String>,
     command: Vec<String>,
     health: Vec<String>,
+    copies: Vec<Copied>,
     environment: BTreeMap<String, String>,
     user: String,
     directory: String,
     signal: String,
+}
+
+/// A directory that is copied from the stage before.
+#[derive(Default)]
+struct Copied {
+    from: String,
+    to: String,
+    owner: Option<String>,
+    mode: Option<String>,
+}
+
+impl Copied {
+    fn parse(arguments: &str) -> Self {
+        let mut copied = Self::default();
+        for word in arguments.split_whitespace() {
+            match word.split_once('=') {
+                Some(("--from", stage)) => assert_eq!(stage, "build"),
+                Some(("--chown", owner)) => copied.owner = Some(owner.to_owned()),
+                Some(("--chmod", mode)) => copied.mode = Some(mode.to_owned()),
+                Some(_) => panic!("no test for {word}"),
+                None if copied.from.is_empty() => word.clone_into(&mut copied.from),
+                None => word.clone_into(&mut copied.to),
+            }
+        }
+        copied
+    }
 }
 
 impl Image {
@@ -48,7 +75,8 @@ impl Image {
                 "USER" => rest.clone_into(&mut image.user),
                 "WORKDIR" => rest.clone_into(&mut image.directory),
                 "STOPSIGNAL" => rest.clone_into(&mut image.signal),
-                "scratch" | "LABEL" | "COPY" | "VOLUME" | "EXPOSE" | "" => {}
+                "COPY" => image.copies.push(Copied::parse(rest)),
+                "scratch" | "LABEL" | "VOLUME" | "EXPOSE" | "" => {}
                 other => panic!("no test for {other}"),
             }
         }
@@ -66,33 +94,52 @@ struct Container {
 
 impl Container {
     fn new(redis_port: u16) -> Self {
-        let root = tempfile::tempdir().unwrap();
-        let program = env!("CARGO_BIN_EXE_fanfold");
-        let mut make = Command::new(format!("{ROOT}/deploy/image-root"));
-        assert!(make.arg(program).arg(root.path()).status().unwrap().success());
-        Self { root, image: Image::read(), redis_port, port: free_ports() }
+        let container =
+            Self { root: tempfile::tempdir().unwrap(), image: Image::read(), redis_port, port: free_ports() };
+        for copied in &container.image.copies {
+            container.copy(copied);
+        }
+        container
+    }
+
+    /// Copies what the stage before has made: the root of the image, or an empty directory.
+    fn copy(&self, Copied { from, to, owner, mode }: &Copied) {
+        let to = format!("{}{to}", self.root.path().display());
+        if from == "/image/" {
+            let mut make = Command::new(format!("{ROOT}/deploy/image-root"));
+            run(make.arg(env!("CARGO_BIN_EXE_fanfold")).arg(to));
+            return;
+        }
+        // A copy does not change the owner and the mode of a directory that exists.
+        let is_new = !Path::new(&to).exists();
+        run(Command::new("mkdir").args(["-p", &to]));
+        if let Some(mode) = mode.as_ref().filter(|_| is_new) {
+            run(Command::new("chmod").args([mode, &to]));
+        }
+        if let Some(owner) = owner.as_ref().filter(|_| is_new && is_root()) {
+            run(Command::new("chown").args([owner, &to]));
+        }
     }
 
     /// Returns a command in the root, with the image's user, environment and working directory.
     fn command(&self, words: &[String]) -> Command {
-        // A container engine mounts the root read-only, a writable volume over the data directory, and these two.
+        // A container engine mounts the root read-only, these two, and over the data directory a writable volume, which
+        // begins as a copy of what the image has there.
         let script = r#"
             root=$1 directory=$2 user=$3; shift 3
             mount --bind "$root" "$root"
             mkdir -p "$root/proc" "$root/dev"
             mount -t proc proc "$root/proc"
             mount --rbind /dev "$root/dev"
-            mkdir -p "$root.volume"
-            chown "$user" "$root.volume"; chmod 700 "$root.volume"
+            [ -e "$root.volume" ] || cp -a "$root$directory" "$root.volume"
             mount --bind "$root.volume" "$root$directory"
             mount -o remount,bind,ro "$root"
             exec chroot --userspec="$user" "$root" "$@""#;
         let Image { environment, user, directory, .. } = &self.image;
         let mut command = Command::new("unshare");
         // Someone else than root gets a namespace in which they are root, and there is no other user.
-        let is_root = rustix::process::geteuid().is_root();
         let (options, user): (&[&str], _) =
-            if is_root { (&["--mount"], user.as_str()) } else { (&["--mount", "--map-root-user"], "0:0") };
+            if is_root() { (&["--mount"], user.as_str()) } else { (&["--mount", "--map-root-user"], "0:0") };
         command.args(options).args(["sh", "-ec", script, "sh"]);
         command.arg(self.root.path()).args([directory, user]).args(words);
         command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").envs(environment);
@@ -127,6 +174,15 @@ impl Drop for Container {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(volume(self.root.path()));
     }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Runs a command, which must succeed.
+fn run(command: &mut Command) {
+    assert!(command.status().unwrap().success(), "{command:?}");
 }
 
 fn volume(root: &Path) -> String {
