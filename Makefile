@@ -1,7 +1,7 @@
 # `make run` and `make test` do all set-up on a machine that has a Rust toolchain, make and a package
 # manager.
 
-.PHONY: help run test test-servers bench lint setup setup-tests schema picture tools web
+.PHONY: help run test test-servers bench lint lint-deploy setup setup-tests schema picture tools web
 .SECONDEXPANSION:
 .PRECIOUS: %/node_modules/.package-lock.json
 
@@ -9,6 +9,7 @@ TOOLS := target/tools
 PYTHON := target/clients/python
 DEPLOY := target/deploy
 SERVERS := target/servers
+VALIDATORS := target/validators
 PEERS := benches/peers/node/node_modules/.package-lock.json
 DATA := fanfold-data
 
@@ -70,7 +71,7 @@ bench: setup
 	-@deploy/install bench && $(MAKE) --no-print-directory $(PEERS)
 	cargo bench --locked --bench '*' -- --write
 
-lint: tools $(DEPLOY)/installed tests/npm/node_modules/.package-lock.json
+lint: tools lint-deploy tests/npm/node_modules/.package-lock.json
 	cargo fmt --check
 	tests/npm/node_modules/.bin/prettier --check --log-level warn playground demo tests benches deploy .github
 	node tests/npm/workflows.mjs .github/workflows/*.yml
@@ -82,6 +83,10 @@ lint: tools $(DEPLOY)/installed tests/npm/node_modules/.package-lock.json
 	$(TOOLS)/bin/cargo-machete .
 	cargo fetch --locked
 	$(TOOLS)/bin/cargo-deny --offline --config .deny.toml check bans licenses sources
+
+# The Dockerfile and the files of deploy/.
+lint-deploy: $(VALIDATORS)/installed
+	tests/deploy/validate $(VALIDATORS)/bin
 
 schema:
 	cargo run --locked -- schema > schema.graphql
@@ -96,7 +101,7 @@ setup:
 
 setup-tests:
 	@deploy/install web test
-	@$(MAKE) --no-print-directory $(PYTHON)/installed \
+	@$(MAKE) --no-print-directory $(PYTHON)/installed $(VALIDATORS)/installed \
 		tests/npm/node_modules/.package-lock.json tests/clients/node_modules/.package-lock.json $(PEERS)
 
 $(PYTHON)/installed: tests/clients/python/requirements.txt
@@ -104,9 +109,9 @@ $(PYTHON)/installed: tests/clients/python/requirements.txt
 	$(PYTHON)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
-$(DEPLOY)/installed: deploy/requirements.txt
-	python3 -m venv --clear $(DEPLOY)
-	$(DEPLOY)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+$(VALIDATORS)/installed: tests/deploy/requirements.txt
+	python3 -m venv --clear $(VALIDATORS)
+	$(VALIDATORS)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 $(SERVERS)/installed: tests/it/servers.txt
