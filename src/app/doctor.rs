@@ -268,11 +268,7 @@ fn eviction(master: &Master, is_allowed: bool) -> Verdict {
 }
 
 fn memory(master: &Master) -> Verdict {
-    let limits = [master.number("maxmemory"), master.number("total_system_memory")];
-    let limit = limits.into_iter().flatten().find(|limit| *limit > 0);
-    let (Some(used), Some(limit)) = (master.number("used_memory"), limit) else {
-        return unreported("used_memory");
-    };
+    let Some((used, limit)) = master.memory() else { return unreported("used_memory") };
     let percent = used.saturating_mul(100) / limit;
     let found = format!("{percent} % of {} MiB are used", limit >> 20);
     match percent {

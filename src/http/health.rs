@@ -26,7 +26,7 @@ pub(super) struct Health(Mutex<Option<(Instant, Readiness, bool)>>);
 
 impl Health {
     /// Returns the readiness of Redis, and true if the archive responds. Makes no round trip on a cache hit.
-    async fn read(&self, app: &App) -> (Readiness, bool) {
+    pub(super) async fn read(&self, app: &App) -> (Readiness, bool) {
         let mut cached = self.0.lock().await;
         if let Some((at, redis, archive)) = *cached
             && at.elapsed() < CACHED

@@ -8,12 +8,13 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures::future::try_join;
+use futures::future::{join3, try_join};
 use metrics::{
     Counter, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
+use crate::app::Readiness;
 use crate::app::archive::Transit;
 use crate::app::delivery::Backlog;
 use crate::budget::Resource;
@@ -83,6 +84,9 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
         "fanfold_redis_topology_changes_total",
         "Changes of the topology of the Redis Cluster."
     );
+    describe_gauge!("fanfold_redis_memory_bytes", "Memory in use by the fullest master, in bytes.");
+    describe_gauge!("fanfold_redis_memory_limit_bytes", "Memory limit of the fullest master, in bytes.");
+    describe_gauge!("fanfold_archive_up", "1 if the archive responds and accepts posts, otherwise 0.");
     describe_gauge!("fanfold_archive_connections", "Connections to the archive.");
     describe_gauge!("fanfold_documents_cached", "Cached parsed documents.");
     describe_gauge!("fanfold_persisted_cached", "Cached persisted queries.");
@@ -167,8 +171,17 @@ pub(super) async fn page(State(server): State<Arc<Server>>) -> Response {
     };
     show_process(&server);
     let app = server.api.app();
-    let queues = async { try_join(app.backlog(), app.transit()).await };
-    let queues = tokio::time::timeout(TIMEOUT, queues).await.ok().and_then(Result::ok);
+    let queues = tokio::time::timeout(TIMEOUT, try_join(app.backlog(), app.transit()));
+    let memory = tokio::time::timeout(TIMEOUT, app.store().fullest_memory());
+    let (queues, memory, (redis, archive)) = join3(queues, memory, server.health.read(app)).await;
+    show_memory(memory.ok().flatten());
+    // Without Redis, posts are not archived, and the state of the archive is unknown.
+    let is_archive_up = archive && !app.is_archiving_stuck();
+    gauge!("fanfold_archive_up").set(match redis {
+        Readiness::Ready => f64::from(u8::from(is_archive_up)),
+        _ => f64::NAN,
+    });
+    let queues = queues.ok().and_then(Result::ok);
     gauge!("fanfold_redis_up").set(if queues.is_some() { 1.0 } else { 0.0 });
     match &queues {
         Some((backlog, transit)) => {
@@ -215,6 +228,13 @@ fn show_masters(masters: &[(String, bool)]) {
         gauge!("fanfold_redis_node_up", "node" => node.clone()).set(f64::from(u8::from(*is_up)));
         shown.insert(node.clone());
     }
+}
+
+/// Shows the memory that the fullest master uses, and its limit; NaN if they are unknown.
+fn show_memory(memory: Option<(u64, u64)>) {
+    let (used, limit) = memory.map_or((f64::NAN, f64::NAN), |(used, limit)| (number(used), number(limit)));
+    gauge!("fanfold_redis_memory_bytes").set(used);
+    gauge!("fanfold_redis_memory_limit_bytes").set(limit);
 }
 
 /// Sets the queues' metrics to NaN, since stale values would be mistaken for current values.

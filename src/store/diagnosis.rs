@@ -93,6 +93,12 @@ impl Master {
         self.info.get(field)
     }
 
+    /// Returns the memory that the server uses, and its limit; `None` if the server does not report them.
+    #[must_use]
+    pub fn memory(&self) -> Option<(u64, u64)> {
+        memory(&self.info)
+    }
+
     /// Returns a setting; `None` if the user may not read it, or the server does not have it.
     #[must_use]
     pub fn setting(&self, setting: Setting) -> Option<&str> {
@@ -104,6 +110,14 @@ impl Master {
     pub fn cluster_text(&self, field: &str) -> Option<&str> {
         self.cluster.get(field).map(String::as_str)
     }
+}
+
+/// Returns the memory that a server uses, and its limit, both in bytes: `maxmemory`, or else the memory of the machine.
+/// `None` if the server does not report them.
+pub(super) fn memory(info: &InfoDict) -> Option<(u64, u64)> {
+    let limits = ["maxmemory", "total_system_memory"].map(|field| info.get::<u64>(field));
+    let limit = limits.into_iter().flatten().find(|limit| *limit > 0)?;
+    Some((info.get("used_memory")?, limit))
 }
 
 /// The kind of a deployment.

@@ -327,6 +327,13 @@ impl Store {
         Ok(servers.iter().map(|info| info.get::<u64>("used_memory")).sum())
     }
 
+    /// Returns the memory that the fullest server uses, and its limit, in bytes; `None` if no server reports them. Makes
+    /// one round trip.
+    pub async fn fullest_memory(&self) -> Option<(u64, u64)> {
+        let servers = self.info("memory").await.into_iter().filter_map(|info| diagnosis::memory(&info.ok()?));
+        servers.max_by_key(|(used, limit)| u128::from(*used) * 1_000_000 / u128::from(*limit))
+    }
+
     /// Returns the layout. Because it determines where each name and job is, the first process that opens the store
     /// fixes it; later values of the options have no effect.
     async fn fix_layout(&self, config: &RedisConfig) -> Result<StoreLayout, OpenError> {
