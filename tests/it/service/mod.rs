@@ -24,6 +24,7 @@ pub(crate) mod lagging;
 mod listeners;
 pub(crate) mod memory;
 mod moderation_commands;
+mod monitoring;
 pub(crate) mod observe;
 pub(crate) mod password;
 pub(crate) mod permissions;
