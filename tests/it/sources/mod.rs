@@ -1,6 +1,7 @@
 //! The sources, the schema and the documents themselves.
 
 pub(crate) mod circle;
+mod deploy;
 pub(crate) mod document;
 pub(crate) mod figures;
 pub(crate) mod house;

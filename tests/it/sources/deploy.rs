@@ -1,0 +1,118 @@
+//! The samples of `deploy/` agree with the options of the program, with their defaults, and with each other.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use clap::Parser as _;
+
+use crate::harness::instance::Instance;
+use crate::harness::world::Options;
+
+const DOCKERFILE: &str = include_str!("../../../Dockerfile");
+const IMAGE_ROOT: &str = include_str!("../../../deploy/image-root");
+const COMPOSE: &str = include_str!("../../../deploy/compose.yaml");
+const CONFIGURATION: &str = include_str!("../../../deploy/kubernetes/configuration.yaml");
+const DEPLOYMENT: &str = include_str!("../../../deploy/kubernetes/deployment.yaml");
+const KUSTOMIZATION: &str = include_str!("../../../deploy/kubernetes/kustomization.yaml");
+const SECRET: &str = include_str!("../../../deploy/kubernetes/example-secret.yaml");
+const SERVICE: &str = include_str!("../../../deploy/fanfold.service");
+const CADDY: &str = include_str!("../../../deploy/Caddyfile");
+const NGINX: &str = include_str!("../../../deploy/nginx.conf");
+
+/// Returns the text between the first occurrence of `before` and the next of `after`.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let rest = text.split_once(before).unwrap_or_else(|| panic!("no {before}")).1;
+    rest.split_once(after).unwrap_or_else(|| panic!("no {after} after {before}")).0
+}
+
+/// Returns the number after the first occurrence of `before`.
+fn number(text: &str, before: &str) -> u64 {
+    let rest = text.split_once(before).unwrap_or_else(|| panic!("no {before}")).1;
+    let digits = rest.trim_start_matches(['"', ' ', '\n']).split(|c: char| !c.is_ascii_digit()).next();
+    digits.unwrap().parse().unwrap_or_else(|_| panic!("no number after {before}"))
+}
+
+#[test]
+fn every_variable_of_the_samples_is_that_of_an_option() {
+    let help = Command::new(env!("CARGO_BIN_EXE_fanfold")).args(["serve", "--help"]).output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let samples = [DOCKERFILE, COMPOSE, CONFIGURATION, DEPLOYMENT, SECRET, SERVICE, CADDY, NGINX].concat();
+    let named = |text: &str| -> BTreeSet<String> {
+        let is_part = |c: char| c.is_ascii_uppercase() || c == '_';
+        let rests = text.split("FANFOLD_").skip(1);
+        rests.map(|rest| rest.chars().take_while(|c| is_part(*c)).collect()).collect()
+    };
+    let (variables, known) = (named(&samples), named(&help));
+    assert!(variables.len() > 5, "{variables:?}");
+    let unknown: Vec<_> = variables.difference(&known).collect();
+    assert!(unknown.is_empty(), "no option has the variables FANFOLD_… {unknown:?}");
+    let options = samples.split("--http-").skip(1);
+    for option in
+        options.map(|rest| rest.split(|c: char| !c.is_ascii_lowercase() && c != '-').next().unwrap())
+    {
+        assert!(help.contains(&format!("--http-{option} ")), "there is no option --http-{option}");
+    }
+}
+
+#[test]
+fn whatever_stops_a_server_waits_until_it_has_finished_its_requests() {
+    let http = Options::parse_from(["serve"]).http;
+    let timeout = u64::from(http.http_shutdown_timeout);
+    let compose = between(COMPOSE, "\n  fanfold:\n", "\n  caddy:\n");
+    assert!(number(compose, "stop_grace_period:") > timeout);
+    assert!(number(SERVICE, "TimeoutStopSec=") > timeout);
+    let timeout = number(CONFIGURATION, "FANFOLD_HTTP_SHUTDOWN_TIMEOUT:");
+    let pause = number(DEPLOYMENT, "seconds:");
+    assert!(number(DEPLOYMENT, "terminationGracePeriodSeconds:") > pause + timeout);
+}
+
+#[test]
+fn proxies_close_idle_connections_first_and_accept_the_same_bodies() {
+    let http = Options::parse_from(["serve"]).http;
+    let idle = u64::from(http.http_idle_timeout);
+    assert!(number(CADDY, "\t\t\tkeepalive ") < idle);
+    assert!(number(between(NGINX, "upstream fanfold {", "}"), "keepalive_timeout ") < idle);
+    assert_eq!(number(NGINX, "client_max_body_size ") * 1_024, http.http_body_limit);
+}
+
+#[test]
+fn images_have_versions_and_a_server_has_the_same_user_everywhere() {
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(COMPOSE.contains(&format!("image: fanfold:{version}\n")));
+    assert!(KUSTOMIZATION.contains(&format!("newTag: {version}\n")));
+    let bases = DOCKERFILE.lines().filter_map(|line| line.strip_prefix("FROM "));
+    let images = COMPOSE.lines().filter_map(|line| line.trim().strip_prefix("image: "));
+    for image in bases.chain(images).filter(|image| *image != "scratch") {
+        let tag = image.split_once(':').map_or("", |(_, rest)| rest.split(' ').next().unwrap());
+        assert!(tag.split('.').count() >= 2 && !tag.contains("latest"), "{image} has a version");
+    }
+    let user = number(DOCKERFILE, "\nUSER ");
+    assert!(IMAGE_ROOT.contains(&format!("fanfold:x:{user}:{user}:")));
+    assert!(COMPOSE.contains(&format!("uid={user},gid={user}")));
+    assert_eq!([number(DEPLOYMENT, "runAsUser:"), number(DEPLOYMENT, "fsGroup:")], [user, user]);
+    let minimum = number(include_str!("../../../Cargo.toml"), "rust-version = \"1.");
+    assert!(number(DOCKERFILE, "\nFROM rust:1.") >= minimum);
+}
+
+#[test]
+fn the_doctor_approves_the_settings_of_redis() {
+    let command =
+        between(between(COMPOSE, "\n  redis:\n", "\n  postgres:\n"), "- redis-server\n", "    volumes:\n");
+    let settings = command.lines().filter_map(|line| line.trim().strip_prefix("- "));
+    let settings: Vec<&str> = settings.map(|setting| setting.trim_matches('"')).collect();
+    assert!(settings.len() > 5, "{settings:?}");
+    let redis = Instance::start(&settings);
+    let archive = Path::new(redis.directory()).join("archive.db");
+    let archive = format!("sqlite:{}", archive.display());
+    let doctor = Command::new(env!("CARGO_BIN_EXE_fanfold"))
+        .args(["doctor", "--redis-url", &redis.url(), "--archive-url", &archive])
+        .args(["--http-listen", "127.0.0.1:0", "--http-admin-listen", "off", "--data-dir", redis.directory()])
+        .output()
+        .unwrap();
+    let report = String::from_utf8(doctor.stdout).unwrap();
+    for check in ["eviction", "memory", "append-only file", "fsync", "hash encoding", "list encoding"] {
+        let line = report.lines().find(|line| line.get(9..).is_some_and(|rest| rest.starts_with(check)));
+        assert!(line.is_some_and(|line| line.starts_with("ok ")), "{check}: {report}");
+    }
+}
