@@ -2,6 +2,7 @@
 //! commands exist, and their client runs.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::Command;
 
 use apollo_compiler::{ExecutableDocument, Schema};
@@ -121,28 +122,45 @@ fn the_client_of_the_readme_shows_the_followers_that_the_readme_shows() {
     server.kill();
 }
 
+/// Asserts that the program has a command, and its options.
+fn assert_is_command(line: &str, words: &[&str]) {
+    let command = words.iter().take_while(|word| !word.starts_with("--"));
+    let help = Command::new(env!("CARGO_BIN_EXE_fanfold")).args(command).arg("--help").output().unwrap();
+    assert!(help.status.success(), "{line}");
+    let help = String::from_utf8(help.stdout).unwrap();
+    for flag in words.iter().filter(|word| word.starts_with("--")) {
+        assert!(help.contains(flag), "{line}: {flag}");
+    }
+}
+
 #[test]
 fn the_files_and_commands_that_the_pages_name_exist() {
     let makefile = include_str!("../../../Makefile");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for block in [README, CONTRIBUTING, OPERATING, CLIENTS].iter().flat_map(|page| texts(page, "sh")) {
+        let block = block.replace("\\\n", " ");
         for line in block.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let words: Vec<&str> = line.split_whitespace().collect();
+            for file in words.iter().filter(|word| word.starts_with("deploy/")) {
+                assert!(root.join(file).exists(), "{line}: {file}");
+            }
             match words[..] {
                 ["make", target, ..] => assert!(makefile.contains(&format!("\n{target}:")), "{line}"),
-                ["fanfold", ref command @ ..] => {
-                    let command = command.iter().take_while(|word| !word.starts_with("--"));
-                    let help = Command::new(env!("CARGO_BIN_EXE_fanfold"))
-                        .args(command)
-                        .arg("--help")
-                        .output()
-                        .unwrap();
-                    assert!(help.status.success(), "{line}");
-                    let help = String::from_utf8(help.stdout).unwrap();
-                    for flag in words.iter().filter(|word| word.starts_with("--")) {
-                        assert!(help.contains(flag), "{line}: {flag}");
-                    }
+                ["fanfold", ref command @ ..]
+                | ["docker", "compose", "run", "--rm", "fanfold", ref command @ ..]
+                | ["docker", "compose", "exec", "fanfold", "/usr/bin/fanfold", ref command @ ..] => {
+                    assert_is_command(line, command);
                 }
-                ["git" | "cd", ..] => {}
+                ["kubectl", "exec", ..] => {
+                    let command = line.split_once(" -- /usr/bin/fanfold ").unwrap().1;
+                    assert_is_command(line, &command.split(' ').collect::<Vec<_>>());
+                }
+                ["cp", from, ..] if from != "redis.rdb" => {
+                    assert!(root.join("deploy").join(from).exists(), "{line}")
+                }
+                // `service/restore.rs` runs these.
+                ["redis-cli" | "redis-server" | "pg_dump" | "pg_restore" | "until" | "rm" | "cp", ..] => {}
+                ["git" | "cd" | "docker" | "kubectl" | "useradd" | "install" | "systemctl", ..] => {}
                 _ => panic!("no test for this line of the pages: {line}"),
             }
         }
