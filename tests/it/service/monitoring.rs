@@ -64,7 +64,7 @@ fn eventful() -> String {
 }
 
 /// Returns the value of a metric without labels.
-pub(crate) fn value(server: &Server, name: &str) -> f64 {
+fn value(server: &Server, name: &str) -> f64 {
     let page = metrics(server);
     let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.unwrap_or_else(|| panic!("no {name}: {page}")).parse().unwrap()
