@@ -7,7 +7,6 @@
 
 TOOLS := target/tools
 PYTHON := target/clients/python
-DEPLOY := target/deploy
 SERVERS := target/servers
 VALIDATORS := target/validators
 PEERS := benches/peers/node/node_modules/.package-lock.json
@@ -75,9 +74,6 @@ lint: tools lint-deploy tests/npm/node_modules/.package-lock.json
 	cargo fmt --check
 	tests/npm/node_modules/.bin/prettier --check --log-level warn playground demo tests benches deploy .github
 	node tests/npm/workflows.mjs .github/workflows/*.yml
-	$(DEPLOY)/bin/hadolint Dockerfile
-	$(DEPLOY)/bin/check-jsonschema --quiet --builtin-schema vendor.compose-spec deploy/compose.yaml
-	$(DEPLOY)/bin/kubernetes-validate --quiet --strict $(filter-out %/kustomization.yaml,$(wildcard deploy/kubernetes/*.yaml))
 	cargo clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
 	$(TOOLS)/bin/cargo-machete .
