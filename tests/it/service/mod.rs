@@ -31,6 +31,7 @@ pub(crate) mod permissions;
 mod proxies;
 pub(crate) mod rate_limit;
 pub(crate) mod replica;
+pub(crate) mod restore;
 mod sentinel;
 pub(crate) mod serving;
 pub(crate) mod set_up;
