@@ -1,5 +1,5 @@
-//! Recovers the post counter after a Redis restart or failover. The counter may have fallen back to an older
-//! value, but must not reissue any id that the archive contains or that a client's cursor has passed.
+//! Recovers the counters of ids after a Redis restart or failover. A counter may have fallen back to an older value,
+//! but must not reissue any id that the archive contains, of a post or of an author, or that a client's cursor has passed.
 //!
 //! Not here: the same recovery when the archive is first opened (`app::archive`), and detection of restarts
 //! (`store::peer`).
@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 
 use crate::app::App;
 use crate::app::error::Error;
+use crate::archive::post::GreatestIds;
 use crate::store::moving;
 
 /// Timeout of a publisher's archive query. After a timeout, the repairer retries the query.
@@ -28,7 +29,7 @@ pub(super) struct Recovery {
 }
 
 impl App {
-    /// Raises the post counter before the caller issues ids, if Redis has restarted since the last recovery.
+    /// Raises the counters before the caller issues ids of posts, if Redis has restarted since the last recovery.
     /// Makes no round trip otherwise.
     pub(super) async fn recover(&self) -> Result<(), Error> {
         let changes = self.store().changes();
@@ -40,7 +41,7 @@ impl App {
         if recovery.tried.load(Ordering::Acquire) == changes {
             return Ok(());
         }
-        self.raise_counter(changes).await?;
+        self.raise_counters(changes).await?;
         recovery.tried.store(changes, Ordering::Release);
         Ok(())
     }
@@ -51,27 +52,30 @@ impl App {
         self.0.process.recovery.tried.load(Ordering::Acquire) == self.store().changes()
     }
 
-    /// Raises the post counter for the repairer, also if the archive did not respond during a publisher's
+    /// Raises the counters for the repairer, also if the archive did not respond during a publisher's
     /// recovery.
     pub(super) async fn finish_recovery(&self) -> Result<(), Error> {
         let changes = self.store().changes();
         if self.0.process.recovery.done.load(Ordering::Acquire) == changes {
             return Ok(());
         }
-        self.raise_counter(changes).await
+        self.raise_counters(changes).await
     }
 
-    async fn raise_counter(&self, changes: u64) -> Result<(), Error> {
+    async fn raise_counters(&self, changes: u64) -> Result<(), Error> {
         // An archive that is not yet open is checked when it is opened.
         let archived = if self.0.bound.initialized() {
-            let greatest = tokio::time::timeout(TIMEOUT, self.0.archive.greatest_post()).await;
+            let greatest = tokio::time::timeout(TIMEOUT, self.0.archive.greatest_ids()).await;
             greatest.ok().and_then(Result::ok)
         } else {
-            Some(0)
+            Some(GreatestIds::default())
         };
         let seen = self.0.process.last_issued.load(Ordering::Relaxed);
-        let upto = archived.unwrap_or(0).max(seen);
-        moving::skip_posts(self.keys(), upto).send("recover: skip", self.store()).await?;
+        let GreatestIds { post, author } = archived.unwrap_or_default();
+        moving::skip_posts(self.keys(), post.max(seen)).send("recover: skip", self.store()).await?;
+        if author > 0 {
+            moving::skip_users(self.keys(), author).send("recover: skip users", self.store()).await?;
+        }
         if archived.is_some() {
             self.0.process.recovery.done.store(changes, Ordering::Release);
         }

@@ -73,6 +73,15 @@ impl Row {
 pub(super) type Columns =
     (i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>, Option<String>);
 
+/// The greatest ids in an archive, of live posts and tombstones; 0 if it is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GreatestIds {
+    /// The greatest id of a post.
+    pub post: u64,
+    /// The greatest id of an author.
+    pub author: u64,
+}
+
 /// The numbers of an author's live posts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -190,16 +199,17 @@ impl Archive {
         counts.await?.into_iter().map(count).collect()
     }
 
-    /// Returns the greatest id of a post or tombstone; 0 if the archive is empty.
-    pub async fn greatest_post(&self) -> Result<u64, Error> {
-        let greatest: Option<i64> = self
+    /// Returns the greatest ids in the archive.
+    pub async fn greatest_ids(&self) -> Result<GreatestIds, Error> {
+        // Two subqueries, since SQLite reads the end of an index only for a query with a single maximum.
+        let read = "SELECT (SELECT MAX(id) FROM posts), (SELECT MAX(author) FROM posts)";
+        let greatest: (Option<i64>, Option<i64>) = self
             .ask("archive: greatest", ANSWER, async |lease| {
-                on!(lease, |connection, _Sql| Ok(sqlx::query_scalar("SELECT MAX(id) FROM posts")
-                    .fetch_one(&mut *connection)
-                    .await?))
+                on!(lease, |connection, _Sql| Ok(sqlx::query_as(read).fetch_one(&mut *connection).await?))
             })
             .await?;
-        Ok(greatest.unwrap_or(0).unsigned_abs())
+        let [post, author] = [greatest.0, greatest.1].map(|id| id.unwrap_or(0).unsigned_abs());
+        Ok(GreatestIds { post, author })
     }
 }
 

@@ -269,7 +269,12 @@ pub fn rebind_archive(keys: &Keys, identity: &str) -> Command<i64> {
 
 /// Ensures that no new post receives an id less than or equal to `upto`. Returns the last id issued.
 pub fn skip_posts(keys: &Keys, upto: u64) -> Command<u64> {
-    call(&script::SKIP_POSTS).key(&keys.next_post()).arg(upto).reply()
+    call(&script::SKIP_IDS).key(&keys.next_post()).arg(upto).reply()
+}
+
+/// Ensures that no new user receives an id less than or equal to `upto`. Returns the last id issued.
+pub fn skip_users(keys: &Keys, upto: u64) -> Command<u64> {
+    call(&script::SKIP_IDS).key(&keys.next_user()).arg(upto).reply()
 }
 
 #[cfg(test)]

@@ -141,7 +141,7 @@ scripts! {
     SET_ISSUER = "set_issuer";
     SET_PASSWORD = "part/channel" "part/signal" "part/sessions" "set_password";
     SETTLE_TOMBSTONE = "settle_tombstone";
-    SKIP_POSTS = "skip_posts";
+    SKIP_IDS = "skip_ids";
     TAKE_INVITE = "take_invite";
     TAKE_OVER_JOBS = "part/turns" "take_over_jobs";
     TAKE_POSTS = "take_posts";

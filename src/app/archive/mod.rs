@@ -93,7 +93,7 @@ impl App {
 
     /// Returns true if the archive responds. Makes one query.
     pub async fn is_archive_ready(&self) -> bool {
-        let answers = async { self.archive().await?.greatest_post().await.map_err(Error::from) };
+        let answers = async { self.archive().await?.greatest_ids().await.map_err(Error::from) };
         answers.await.is_ok()
     }
 
@@ -129,21 +129,23 @@ impl App {
     /// same identity. Two Redis instances that shared an archive would mix their posts. Two archives that
     /// shared a Redis instance would each lack posts that the other has.
     ///
-    /// If Redis has lost its latest writes, it could issue ids that posts in the archive already have. The
-    /// store therefore skips all ids up to the greatest id in the archive.
+    /// If Redis has lost its latest writes, it could issue ids that posts in the archive or their authors already
+    /// have, and a new user would have the posts of another. The store therefore skips all ids up to the greatest ids
+    /// in the archive.
     async fn bind_archive(&self) -> Result<String, Error> {
         let read = || moving::archive(self.keys()).send("archive: bound", self.store());
         let identity = self.archive_identity().await?;
         let was_new = read().await?.is_none();
-        let greatest = self.0.archive.greatest_post().await?;
-        if was_new && greatest == 0 {
+        let greatest = self.0.archive.greatest_ids().await?;
+        if was_new && greatest.post == 0 {
             moving::bind_archive(self.keys(), &identity).send("archive: bind", self.store()).await?;
         }
         // Another process may have bound the store first.
         if read().await?.as_ref() != Some(&identity) {
             return Err(self.foreign_archive());
         }
-        moving::skip_posts(self.keys(), greatest).send("archive: skip", self.store()).await?;
+        moving::skip_posts(self.keys(), greatest.post).send("archive: skip", self.store()).await?;
+        moving::skip_users(self.keys(), greatest.author).send("archive: skip users", self.store()).await?;
         Ok(identity)
     }
 

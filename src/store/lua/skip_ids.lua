@@ -1,4 +1,4 @@
--- Ensures that no new post receives an id less than or equal to a given id.
+-- Ensures that no new user or post receives an id less than or equal to a given id.
 -- KEYS[1]  the last id issued
 -- ARGV[1]  the greatest id that must not be issued
 -- Returns  the last id issued

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fanfold::archive::error::Error;
-use fanfold::archive::post::{Counts, Row};
+use fanfold::archive::post::{Counts, GreatestIds, Row};
 use fanfold::archive::range::{CountRange, Range};
 use fanfold::model::clock::{Period, Timestamp};
 use fanfold::model::id::{PostId, UserId};
@@ -68,7 +68,8 @@ async fn posts_are_read_as_they_were_written(kind: Kind) {
     posts.sort_by_key(|post| post.id);
     assert_eq!(rows, posts.into_iter().map(Row::Live).collect::<Vec<_>>());
     assert_eq!(archive.post_count().await.unwrap(), 7);
-    assert_eq!(archive.greatest_post().await.unwrap(), (1 << 53) - 1);
+    let greatest = GreatestIds { post: (1 << 53) - 1, author: 7 };
+    assert_eq!(archive.greatest_ids().await.unwrap(), greatest);
     let counts = Counts { count: 7, limited: 1, greatest: (1 << 53) - 1 };
     assert_eq!(archive.post_counts(&[user(7), user(8)]).await.unwrap(), [(user(7), counts)]);
     assert_eq!(archive.read(&[]).await.unwrap(), []);
@@ -227,7 +228,7 @@ async fn several_processes_may_open_a_new_archive_at_once(kind: Kind) {
     let database = Database::new(kind).await;
     let open = |_| {
         let archive = database.archive();
-        tokio::spawn(async move { archive.greatest_post().await })
+        tokio::spawn(async move { archive.greatest_ids().await })
     };
     let opening: Vec<_> = (0..8).map(open).collect();
     for opened in opening {
@@ -277,7 +278,7 @@ async fn servers_that_deny_access_and_servers_that_are_read_only_are_distinguish
         let mut server = tokio::task::spawn_blocking(move || Server::start(kind)).await.unwrap();
         let url = server.database().await;
         let name = url.split_once("localhost/").unwrap().1.split('?').next().unwrap();
-        archive(&url).greatest_post().await.unwrap();
+        archive(&url).greatest_ids().await.unwrap();
 
         let (error, text) = failure(&server.url_of(name, "fanfold", "wrong")).await;
         assert!(matches!(error, Error::Denied(_)), "{error:?}");
@@ -351,7 +352,7 @@ fn an_invalid_archive_url_is_rejected_before_anything_is_opened() {
 async fn a_locked_database_is_waited_for_and_then_reported_as_unavailable() {
     let database = Database::new(Kind::Sqlite).await;
     let archive = database.archive();
-    archive.greatest_post().await.unwrap();
+    archive.greatest_ids().await.unwrap();
     let lock = tokio::spawn({
         let url = database.url.clone();
         async move {
@@ -371,7 +372,7 @@ async fn a_locked_database_is_waited_for_and_then_reported_as_unavailable() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_killed_while_it_created_the_tables_leaves_nothing_in_the_way() {
     let database = Database::new(Kind::Mariadb).await;
-    database.archive().greatest_post().await.unwrap();
+    database.archive().greatest_ids().await.unwrap();
     database.execute("UPDATE fanfold_migrations SET success = FALSE; DROP TABLE visits, settings").await;
     let archive = database.archive();
     archive.write(&[post(1, 7, "x")], &[]).await.unwrap();
@@ -385,7 +386,7 @@ async fn a_silent_archive_is_waited_for_by_all_callers_at_the_same_time() {
     let archive = archive(&url);
     let ask = |_| {
         let archive = archive.clone();
-        tokio::spawn(async move { archive.greatest_post().await.unwrap_err() })
+        tokio::spawn(async move { archive.greatest_ids().await.unwrap_err() })
     };
     let reads: Vec<_> = (0..50).map(ask).collect();
     let completed = async {
@@ -426,6 +427,6 @@ async fn a_directory_created_for_an_archive_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = tempfile::tempdir().unwrap();
     let made = directory.path().join("made for it");
-    archive(&format!("sqlite:{}/archive.db", made.display())).greatest_post().await.unwrap();
+    archive(&format!("sqlite:{}/archive.db", made.display())).greatest_ids().await.unwrap();
     assert_eq!(std::fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o700);
 }

@@ -102,6 +102,8 @@ impl Deployment {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command(arguments);
         command.args(["--data-dir", &self.path("fanfold-data"), "--post-hot-limit", "2"]);
+        // A small index of names, which `check` reads fast.
+        command.args(["--redis-expected-users", "100"]);
         if let Some(redis) = &self.redis {
             command.args(["--redis-url", &redis.url()]);
         }
@@ -147,7 +149,7 @@ impl Deployment {
         shell(self.directory.path(), &commands)
     }
 
-    /// Kills Redis, removes all its data and the archive, and restores the backup.
+    /// Kills Redis, destroys the archive, and restores both from the backup.
     fn lose_and_restore(&mut self) {
         let restore_sqlite = self.steps.restore_sqlite.clone();
         // A write-ahead log of the former file.
@@ -228,7 +230,7 @@ fn populate(deployment: &Deployment) -> (Server, [String; 2]) {
     (server, tokens)
 }
 
-/// Publishes and archives more, and deletes archived posts.
+/// Publishes and archives more.
 fn go_on(deployment: &Deployment, server: &Server, tokens: &[String; 2]) {
     publish(server, &tokens[1], "too late");
     for number in 6..10 {
@@ -285,10 +287,13 @@ fn an_archive_that_is_newer_than_redis_loses_and_doubles_nothing() {
     let mut deployment = Deployment::new();
     let (server, tokens) = populate(&deployment);
     let seen = view(&server, &tokens[1]);
+    let posts = view(&server, &tokens[0])["data"]["viewer"]["user"]["posts"]["nodes"].clone();
+    let newest = posts[0]["id"].as_str().unwrap();
     let [prepare, redis, archive] = deployment.steps.back_up();
     deployment.shell(&prepare);
     deployment.shell(&redis);
-    // The posts 4 to 7 are archived.
+    delete(&server, &tokens[0], newest);
+    // The posts 4, 6 and 7 are archived, and the deletion of 5.
     go_on(&deployment, &server, &tokens);
     deployment.shell(&archive);
     assert_eq!(server.stop(), Some(0));
@@ -299,10 +304,13 @@ fn an_archive_that_is_newer_than_redis_loses_and_doubles_nothing() {
     let (code, checked) = deployment.run(&["check"]);
     assert!(code == Some(1) && checked.contains("archived posts miscounted:     1"), "{checked}");
     assert_eq!(deployment.run(&["check", "--repair"]).0, Some(0));
-    // The posts 6 and 7, which only the archive knows, are listed, and new posts have other ids.
-    publish(&server, &tokens[0], "post 8");
+    // The posts 6 and 7, which only the archive knows, are listed, and new posts have other ids. The post 5 is deleted
+    // again.
+    for number in 8..10 {
+        publish(&server, &tokens[0], &format!("post {number}"));
+    }
     deployment.archive();
-    let expected = ["8", "7", "6", "5", "4", "3", "1", "0"].map(|number| format!("post {number}"));
+    let expected = ["9", "8", "7", "6", "4", "3", "1", "0"].map(|number| format!("post {number}"));
     assert_eq!(own_posts(&server, &tokens[0]), (expected.into(), 8));
     let (code, checked) = deployment.run(&["check"]);
     assert!(code == Some(0) && checked.contains("all is well"), "{checked}");
@@ -352,6 +360,32 @@ fn a_redis_that_was_restored_alone_belongs_to_its_archive_and_an_empty_one_does_
     assert_eq!(deployment.run(&["archive", "status"]).0, Some(0));
     let server = deployment.serve();
     assert_eq!(view(&server, &tokens[1]), seen);
+}
+
+#[test]
+fn a_new_user_does_not_receive_the_posts_of_a_user_whom_redis_has_lost() {
+    let mut deployment = Deployment::new();
+    let (server, _) = populate(&deployment);
+    let [prepare, redis, _] = deployment.steps.back_up();
+    deployment.shell(&prepare);
+    deployment.shell(&redis);
+    let write_as = |deployment: &Deployment, server: &Server, name: &str| {
+        let token = server.token(name);
+        for number in 0..4 {
+            publish(server, &token, &format!("{name} {number}"));
+        }
+        deployment.archive();
+        own_posts(server, &token)
+    };
+    assert_eq!(write_as(&deployment, &server, "cy").1, 4);
+    assert_eq!(server.stop(), Some(0));
+
+    deployment.restore_redis();
+    let server = deployment.serve();
+    assert!(!server.has_user("cy"));
+    let expected = ["3", "2", "1", "0"].map(|number| format!("dan {number}"));
+    assert_eq!(write_as(&deployment, &server, "dan"), (expected.into(), 4));
+    assert_eq!(server.stop(), Some(0));
 }
 
 /// Backs up the archive in a database, loses posts there, and restores them.
