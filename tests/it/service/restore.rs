@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::instance::Instance;
+use crate::harness::instance::{Instance, program};
 use crate::harness::server::{Server, command};
 use crate::harness::sql::{Database, Kind};
 use crate::sources::document::{OPERATING, texts};
@@ -135,7 +135,8 @@ impl Deployment {
 
     /// Runs commands of the page, with the addresses and paths of this deployment.
     fn shell(&self, commands: &str) -> String {
-        let mut commands = commands.to_owned();
+        // Valkey's client has a name of its own.
+        let mut commands = commands.replace("redis-cli", &program().replace("-server", "-cli"));
         if let Some(redis) = &self.redis {
             let socket = format!("-s {}/redis.sock", redis.directory());
             commands = commands
