@@ -5,6 +5,7 @@ use std::fs::{self, Permissions};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
 
 use clap::Parser;
 use fanfold::app::doctor::{Level, examine_redis};
@@ -32,7 +33,12 @@ struct Findings {
 impl Findings {
     /// Runs `fanfold doctor` with these options.
     fn with(options: &[&str]) -> Self {
-        let output = command(&[&["doctor", "--json"], options].concat()).output().unwrap();
+        Self::of(&mut command(&[&["doctor", "--json"], options].concat()))
+    }
+
+    /// Runs this command, which is `fanfold doctor --json`.
+    fn of(command: &mut Command) -> Self {
+        let output = command.output().unwrap();
         let json: Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
         let text = |check: &Value, field: &str| check[field].as_str().unwrap_or_default().to_owned();
@@ -271,6 +277,23 @@ fn ports_in_use_and_a_wrong_data_directory_are_named() {
     for path in [file.clone(), file.join("below")] {
         let findings = doctor(&free, "off", &path);
         assert!(findings.wrong().contains(&("data directory", "fault")), "{findings:?}");
+    }
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_written_is_named() {
+    let redis = Instance::start(&RIGHT);
+    let set_up = SetUp::new(redis.url());
+    let directory = set_up.directory.path().to_str().unwrap();
+    // Also the superuser, as whom tests may run, cannot write to a file system that is mounted read-only.
+    let script = "mount --bind \"$1\" \"$1\"; mount -o remount,bind,ro \"$1\"; shift; exec \"$@\"";
+    let program = env!("CARGO_BIN_EXE_fanfold");
+    for path in [directory, &format!("{directory}/below")] {
+        let mut read_only = Command::new("unshare");
+        read_only.args(["--mount", "--map-root-user", "sh", "-ec", script, "sh", directory, program]);
+        read_only.args(["doctor", "--json", "--http-listen", "127.0.0.1:0", "--redis-url", &set_up.url]);
+        let findings = Findings::of(read_only.args(["--data-dir", path]));
+        assert!(findings.wrong().contains(&("data directory", "fault")), "{path}: {findings:?}");
     }
 }
 
