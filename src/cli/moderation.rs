@@ -121,16 +121,23 @@ struct Show {
     data: DataConfig,
 }
 
+/// A note on an action.
+#[derive(Args, Debug)]
+struct Note {
+    /// Note for the log: up to 1,000 characters.
+    #[arg(long, value_name = "TEXT", env = "FANFOLD_MODERATION_NOTE", default_value = "")]
+    #[arg(hide_default_value = true, value_parser = note)]
+    note: ActionNote,
+}
+
 #[derive(Args, Debug)]
 struct Change {
     /// The username or number of the user.
     #[arg(value_name = "USER")]
     user: Named,
 
-    /// Note for the log: up to 1,000 characters.
-    #[arg(long, value_name = "TEXT", env = "FANFOLD_MODERATION_NOTE", default_value = "")]
-    #[arg(hide_default_value = true, value_parser = note)]
-    note: ActionNote,
+    #[command(flatten)]
+    note: Note,
 
     #[command(flatten)]
     data: DataConfig,
@@ -195,10 +202,8 @@ struct Remove {
     #[arg(value_name = "POST")]
     post: PostId,
 
-    /// Note for the log: up to 1,000 characters.
-    #[arg(long, value_name = "TEXT", env = "FANFOLD_MODERATION_NOTE", default_value = "")]
-    #[arg(hide_default_value = true, value_parser = note)]
-    note: ActionNote,
+    #[command(flatten)]
+    note: Note,
 
     #[command(flatten)]
     data: DataConfig,
@@ -234,10 +239,8 @@ struct Resolve {
     #[arg(value_name = "REPORT")]
     report: ReportId,
 
-    /// Note for the log: up to 1,000 characters.
-    #[arg(long, value_name = "TEXT", env = "FANFOLD_MODERATION_NOTE", default_value = "")]
-    #[arg(hide_default_value = true, value_parser = note)]
-    note: ActionNote,
+    #[command(flatten)]
+    note: Note,
 
     #[command(flatten)]
     data: DataConfig,
@@ -256,22 +259,22 @@ impl User {
             UserCommand::Show(Show { user, json, data }) => {
                 Data::work(data, async |app| show(&user.find(app).await?, json)).await
             }
-            UserCommand::Suspend(Change { user, note, data }) => {
+            UserCommand::Suspend(Change { user, note: Note { note }, data }) => {
                 change(user, data, "suspended", async |app, user| {
                     app.suspend_user(&Moderator::Operator, user, note).await
                 })
                 .await
             }
-            UserCommand::Unsuspend(Change { user, note, data }) => {
+            UserCommand::Unsuspend(Change { user, note: Note { note }, data }) => {
                 change(user, data, "unsuspended", async |app, user| {
                     app.unsuspend_user(&Moderator::Operator, user, note).await
                 })
                 .await
             }
-            UserCommand::Delete(Change { user, note, data }) => {
+            UserCommand::Delete(Change { user, note: Note { note }, data }) => {
                 Data::work(data, async |app| delete(app, user, note).await).await
             }
-            UserCommand::CancelDeletion(Change { user, note, data }) => {
+            UserCommand::CancelDeletion(Change { user, note: Note { note }, data }) => {
                 change(user, data, "cancelled the deletion of", async |app, user| {
                     app.cancel_user_deletion(&Moderator::Operator, user, note).await
                 })
@@ -319,7 +322,7 @@ impl Moderators {
 
 impl Post {
     pub(super) async fn run(self) -> Outcome {
-        let PostCommand::Remove(Remove { post, note, data }) = self.command;
+        let PostCommand::Remove(Remove { post, note: Note { note }, data }) = self.command;
         Data::work(data, async |app| {
             app.remove_post(&Moderator::Operator, post, note).await.map_err(plain)?;
             say(&format!("removed post {post}"))?;
@@ -335,7 +338,7 @@ impl Report {
             ReportCommand::List(ReportList { output, data }) => {
                 Data::work(data, async |app| list_reports(app, output).await).await
             }
-            ReportCommand::Resolve(Resolve { report, note, data }) => {
+            ReportCommand::Resolve(Resolve { report, note: Note { note }, data }) => {
                 Data::work(data, async |app| {
                     app.resolve_report(&Moderator::Operator, report, note).await.map_err(plain)?;
                     say(&format!("resolved report {report}"))?;

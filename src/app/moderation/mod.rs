@@ -18,7 +18,7 @@ use crate::app::error::{Error, Faults, Field, Reason, Rejection};
 use crate::app::throttle::source_of;
 use crate::app::viewer::Viewer;
 use crate::archive::post::Row;
-use crate::model::account::{Account, Inactivity};
+use crate::model::account::Inactivity;
 use crate::model::address::Address;
 use crate::model::id::{PostId, UserId};
 use crate::model::moderation::{Action, ActionNote, Objects};
@@ -70,8 +70,7 @@ impl App {
         user: UserId,
         note: ActionNote,
     ) -> Result<(), Error> {
-        self.check_changeable(moderator, user).await?;
-        self.log(moderator, Action::SuspendUser, Objects::user(user), note).await?;
+        self.begin_action(moderator, Action::SuspendUser, user, note).await?;
         if self.deactivate(user, Inactivity::Suspended, self.now()).await? {
             Ok(())
         } else {
@@ -86,8 +85,7 @@ impl App {
         user: UserId,
         note: ActionNote,
     ) -> Result<(), Error> {
-        self.check_changeable(moderator, user).await?;
-        self.log(moderator, Action::UnsuspendUser, Objects::user(user), note).await?;
+        self.begin_action(moderator, Action::UnsuspendUser, user, note).await?;
         self.reactivate(user, Inactivity::Suspended).await.map(drop)
     }
 
@@ -100,8 +98,7 @@ impl App {
         note: ActionNote,
         grace: Duration,
     ) -> Result<(), Error> {
-        self.check_changeable(moderator, user).await?;
-        self.log(moderator, Action::DeleteUser, Objects::user(user), note).await?;
+        self.begin_action(moderator, Action::DeleteUser, user, note).await?;
         // A user who is not suspended could cancel the deletion.
         let is_suspended = self.deactivate(user, Inactivity::Suspended, self.now()).await?;
         let scheduled = self.schedule_erasure(user, self.now().plus(grace)).await?;
@@ -115,8 +112,7 @@ impl App {
         user: UserId,
         note: ActionNote,
     ) -> Result<(), Error> {
-        self.check_changeable(moderator, user).await?;
-        self.log(moderator, Action::CancelDeletion, Objects::user(user), note).await?;
+        self.begin_action(moderator, Action::CancelDeletion, user, note).await?;
         self.cancel_deletion(user).await?;
         if self.account(user).await?.ok_or_else(no_such_user)?.deletion_at.is_none() {
             return Ok(());
@@ -127,8 +123,7 @@ impl App {
 
     /// Ends all sessions of a user.
     pub async fn end_sessions(&self, moderator: &Moderator, user: UserId) -> Result<(), Error> {
-        self.check_changeable(moderator, user).await?;
-        self.log(moderator, Action::EndSessions, Objects::user(user), ActionNote::default()).await?;
+        self.begin_action(moderator, Action::EndSessions, user, ActionNote::default()).await?;
         let end = session::end_all(self.keys(), user);
         self.write_sessions(user, "moderator: end sessions", end).await?;
         self.store().persist().await;
@@ -183,9 +178,21 @@ impl App {
         })
     }
 
+    /// Checks that a moderator can change an account, and records the action that they are about to take.
+    async fn begin_action(
+        &self,
+        moderator: &Moderator,
+        action: Action,
+        user: UserId,
+        note: ActionNote,
+    ) -> Result<(), Error> {
+        self.check_changeable(moderator, user).await?;
+        self.log(moderator, action, Objects::user(user), note).await
+    }
+
     /// Fails if a moderator cannot change an account: there is no such user, or only the operator can change it, because
     /// it is a moderator's.
-    async fn check_changeable(&self, moderator: &Moderator, user: UserId) -> Result<Account, Error> {
+    async fn check_changeable(&self, moderator: &Moderator, user: UserId) -> Result<(), Error> {
         let account = self.account(user).await?.ok_or_else(no_such_user)?;
         match moderator.user() {
             Some(oneself) if oneself == user => {
@@ -196,7 +203,7 @@ impl App {
                 let message = "This user is a moderator. Only the operator of the server can do this.";
                 Err(Error::rule(Reason::Moderator, Field::UserId, message))
             }
-            _ => Ok(account),
+            _ => Ok(()),
         }
     }
 }

@@ -22,8 +22,8 @@ pub(super) struct ExportAccountInput {
 /// Payload of `exportAccount`.
 #[derive(SimpleObject)]
 pub(super) struct ExportAccountPayload {
-    /// The path of the download on this server, such as /export/… It is a secret: whoever has it can read the viewer's
-    /// data. Null on failure.
+    /// The path of the download on this server, such as /export/… It is a secret: a client that has it can read
+    /// the viewer's data. Null on failure.
     export_path: Option<String>,
     /// The time from which on the path is not valid any more; null on failure.
     expires_at: Option<DateTime>,
