@@ -268,10 +268,8 @@ impl Generator {
             }
             ("Query", "node", _) => format!("{:?}", any(choices)),
             ("Query", "post", _) => format!("{:?}", choices.of(posts)),
-            ("Query", "user", _) if choices.below(2) == 0 => {
-                format!("{{ username: {:?} }}", choices.of(names))
-            }
-            ("Query", "user", _) => format!("{{ id: {:?} }}", choices.of(users)),
+            (_, _, "by") if choices.below(2) == 0 => format!("{{ username: {:?} }}", choices.of(names)),
+            (_, _, "by") => format!("{{ id: {:?} }}", choices.of(users)),
             ("Mutation", "follow" | "unfollow" | "removeFollower", _) => {
                 format!("{{ userId: {:?} }}", choices.of(users))
             }

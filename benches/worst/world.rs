@@ -8,15 +8,19 @@ use axum::http::{Request, header};
 use clap::Parser;
 use fanfold::app::App;
 use fanfold::app::import::ImportFollow;
+use fanfold::app::moderation::invite::NewInvite;
 use fanfold::app::post::NewPost;
 use fanfold::config::{GraphqlConfig, HttpConfig};
 use fanfold::graphql::{Api, GraphqlRequest};
 use fanfold::model::clock::Timestamp;
-use fanfold::model::id::UserId;
+use fanfold::model::id::{PostId, UserId};
+use fanfold::model::moderation::{ReportReason, Reported};
+use fanfold::model::moderator::Moderator;
 use fanfold::model::post::{Content, Visibility};
 use fanfold::model::region::Table;
 use fanfold::store::batch::Batch;
-use fanfold::store::{audience, region};
+use fanfold::store::report::NewReport;
+use fanfold::store::{audience, region, report};
 use http_body_util::BodyExt as _;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
@@ -49,6 +53,8 @@ const FOLLOWED: usize = 5_000;
 const POSTS: usize = 1_100;
 /// The maximum characters of a post.
 const CHARACTERS: usize = 2_000;
+/// Open reports and invites: more than the largest page of them.
+const TO_MODERATE: usize = 150;
 
 pub(crate) struct World {
     redis: Redis,
@@ -75,9 +81,10 @@ impl World {
         let ids = users(&app, sizes.users).await;
         settle(&app, &ids).await;
         follow(&app, viewer, &ids, sizes.hubs).await;
-        publish(&app, &ids[..sizes.authors], viewer).await;
+        let posts = publish(&app, &ids[..sizes.authors], viewer).await;
         app.mover().drain(std::time::Duration::ZERO).await.unwrap();
         look_at(&app, viewer, &ids[..sizes.visitors]).await;
+        moderate(&app, viewer, &ids, &posts).await;
         let Options { graphql, http } = Options::parse_from(["bench"]);
         let api = Api::open(app, graphql).unwrap();
         let router = fanfold::http::routers(api.clone(), http, watch::channel(false).1).main;
@@ -194,9 +201,11 @@ async fn follow(app: &App, viewer: UserId, ids: &[UserId], hubs: usize) {
     }
 }
 
-/// Publishes posts of maximum length, some with characters of one byte, some of four bytes.
-async fn publish(app: &App, authors: &[UserId], viewer: UserId) {
+/// Publishes posts of maximum length, some with characters of one byte, some of four bytes. Returns the oldest post of
+/// each author.
+async fn publish(app: &App, authors: &[UserId], viewer: UserId) -> Vec<PostId> {
     let contents = ["x", "\u{1f980}"].map(|character| Content::parse(&character.repeat(CHARACTERS)).unwrap());
+    let mut oldest = Vec::new();
     for number in 0..POSTS {
         let post = |(index, &author): (usize, &UserId)| NewPost {
             author,
@@ -207,8 +216,12 @@ async fn publish(app: &App, authors: &[UserId], viewer: UserId) {
             created_at: Timestamp::from_millis(i64::try_from(number).unwrap()),
         };
         let posts: Vec<NewPost> = authors.iter().chain([&viewer]).enumerate().map(post).collect();
-        app.import_posts(&posts).await.unwrap();
+        let published = app.import_posts(&posts).await.unwrap();
+        if oldest.is_empty() {
+            oldest = published;
+        }
     }
+    oldest
 }
 
 /// Records a view of the viewer's profile by each of the visitors.
@@ -220,4 +233,24 @@ async fn look_at(app: &App, viewer: UserId, visitors: &[UserId]) {
         let tickets = visitors.iter().map(record).collect();
         batch.send(app.store()).await.unwrap().take_all(tickets).unwrap();
     }
+}
+
+/// Makes the viewer a moderator, with reports of archived posts, invites, and a log.
+async fn moderate(app: &App, viewer: UserId, ids: &[UserId], posts: &[PostId]) {
+    app.set_moderator(&Moderator::Operator, viewer, true).await.unwrap();
+    let by_viewer = Moderator::User(viewer);
+    let mut batch = Batch::new("bench: report");
+    let mut tickets = Vec::new();
+    for (number, &reporter) in ids.iter().take(TO_MODERATE).enumerate() {
+        let invite = NewInvite { uses: 1, expires_at: None, note: "For a friend." };
+        app.create_invite(&by_viewer, invite).await.unwrap();
+        let author = number % posts.len();
+        // The last author is the viewer.
+        let user = ids.get(author).copied().filter(|_| author + 1 < posts.len()).unwrap_or(viewer);
+        let reported = Reported { user, post: Some(posts[author]) };
+        let reason = ReportReason::parse("This is spam.").unwrap();
+        let new = NewReport { reporter, reported, at: app.now(), reason };
+        tickets.push(batch.push(report::add(app.store().keys(), &new, 1)));
+    }
+    batch.send(app.store()).await.unwrap().take_all(tickets).unwrap();
 }
