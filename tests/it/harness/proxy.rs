@@ -1,5 +1,5 @@
 //! A TCP proxy before a Redis server. It delays or holds back what the server sends: to its replicas, or to its
-//! clients.
+//! clients. It can also make a server appear to be of an old version.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,6 +9,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// What precedes the version in the reply to `INFO`.
+const VERSION: &[u8] = b"redis_version:";
 /// The command by which a replica begins to replicate, as Redis encodes it.
 const BEGIN_TO_REPLICATE: &[u8] = b"$5\r\nPSYNC\r\n";
 
@@ -31,11 +33,13 @@ struct Current {
     clients: Duration,
     /// The same for replicas; `None` if what the server sends them is held back.
     replicas: Option<Duration>,
+    /// True if the server's `INFO` names an old version.
+    is_old: bool,
 }
 
 impl Default for Current {
     fn default() -> Self {
-        Self { clients: Duration::ZERO, replicas: Some(Duration::ZERO) }
+        Self { clients: Duration::ZERO, replicas: Some(Duration::ZERO), is_old: false }
     }
 }
 
@@ -81,6 +85,11 @@ impl Proxy {
     /// Holds back all that the server sends to its replicas until it is released. If the server dies, it is lost.
     pub(crate) fn hold_back_replication(&self) {
         self.delays.change(|current| current.replicas = None);
+    }
+
+    /// Replaces the major version in the server's `INFO` by 5.
+    pub(crate) fn announce_old_version(&self) {
+        self.delays.change(|current| current.is_old = true);
     }
 
     /// Delivers what was held back, and from now on everything without delay.
@@ -161,10 +170,21 @@ fn receive(mut server: TcpStream, pieces: &Sender<Piece>, connection: &Connectio
 
 /// Delivers what the server has sent, each piece when it is due.
 fn deliver(mut client: TcpStream, pieces: Receiver<Piece>, connection: &Connection, delays: &Delays) {
-    for (received, piece) in pieces {
+    for (received, mut piece) in pieces {
+        if delays.current.lock().unwrap().is_old {
+            make_old(&mut piece);
+        }
         if !delays.wait(received, connection) || client.write_all(&piece).is_err() {
             break;
         }
     }
     let _ = client.shutdown(Shutdown::Both);
+}
+
+/// Replaces the major version in a reply to `INFO`. The reply keeps its length, which precedes it.
+fn make_old(piece: &mut [u8]) {
+    let found = piece.windows(VERSION.len()).position(|part| part == VERSION);
+    if let Some(major) = found.and_then(|at| piece.get_mut(at + VERSION.len())) {
+        *major = b'5';
+    }
 }

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 use crate::harness::cluster::{Cluster, free_ports};
 use crate::harness::instance::Instance;
+use crate::harness::proxy::Proxy;
 use crate::harness::sentinel::Watched;
 use crate::harness::server::{Server, command, eventually};
 use crate::harness::sql::{Database, Kind};
@@ -197,6 +198,19 @@ fn a_replica_and_a_store_of_a_later_version_are_named() {
     assert_eq!(set_up.doctor(&[]).wrong(), []);
     redis.raw::<String>(&["REPLICAOF", "127.0.0.1", "1"]);
     set_up.assert_wrong(&[], "role", "fault");
+}
+
+#[test]
+fn a_redis_that_is_too_old_is_named() {
+    let port = free_ports::<1>()[0];
+    let _redis = Instance::start(&[&RIGHT[..], &["--port", &port.to_string()]].concat());
+    let proxy = Proxy::before(port);
+    let set_up = SetUp::new(format!("redis://127.0.0.1:{}", proxy.port));
+    assert_eq!(set_up.doctor(&[]).wrong(), []);
+    proxy.announce_old_version();
+    set_up.assert_wrong(&[], "version", "fault");
+    let found = &set_up.doctor(&[]).all["version"].1;
+    assert!(found.starts_with("Redis 5.") && found.ends_with("6.2 or newer is required"), "{found}");
 }
 
 #[test]
