@@ -14,8 +14,9 @@ pub(super) trait Dialect: sqlx::Database {
     const KEEP_SETTING: &str;
     /// Suffix of an INSERT of a day's visits that keeps an existing number if it is greater.
     const KEEP_GREATER_VISITS: &str;
-    /// Suffix of an INSERT of posts that keeps an existing post, but may complete the post's delivery.
-    const KEEP_POST: &str;
+    /// Suffix of an INSERT of posts that replaces an earlier version of a post. If the existing post has the same
+    /// version, the INSERT may complete its delivery; its details stay, since they may have changed in the archive.
+    const REPLACE_EARLIER_POST: &str;
     /// Suffix of an INSERT of tombstones that turns an existing post of the same author into a tombstone.
     const ERASE_POST: &str;
 }
@@ -25,13 +26,16 @@ macro_rules! on_conflict {
         const KEEP_SETTING: &str = " ON CONFLICT (name) DO NOTHING";
         const KEEP_GREATER_VISITS: &str = " ON CONFLICT (day) DO UPDATE \
             SET visitors = excluded.visitors WHERE excluded.visitors > visits.visitors";
-        const KEEP_POST: &str = " ON CONFLICT (id) DO UPDATE \
-            SET delivery = excluded.delivery, followers = excluded.followers \
-            WHERE posts.deleted = 0 AND posts.delivery <> 'delivered' \
-            AND posts.author = excluded.author AND posts.created_at = excluded.created_at";
+        const REPLACE_EARLIER_POST: &str = " ON CONFLICT (id) DO UPDATE \
+            SET delivery = excluded.delivery, followers = excluded.followers, version = excluded.version, \
+            content = CASE WHEN excluded.version > posts.version THEN excluded.content ELSE posts.content END, \
+            details = CASE WHEN excluded.version > posts.version THEN excluded.details ELSE posts.details END \
+            WHERE posts.deleted = 0 AND posts.author = excluded.author AND posts.created_at = excluded.created_at \
+            AND (excluded.version > posts.version \
+                OR excluded.version = posts.version AND posts.delivery <> 'delivered')";
         const ERASE_POST: &str = " ON CONFLICT (id) DO UPDATE \
             SET created_at = NULL, content = NULL, platform = NULL, delivery = NULL, followers = NULL, \
-            visibility = NULL, deleted = 1 \
+            visibility = NULL, details = NULL, deleted = 1 \
             WHERE posts.author = excluded.author";
     };
 }
@@ -61,11 +65,19 @@ impl Dialect for sqlx::MySql {
     const KEEP_SETTING: &str = " ON DUPLICATE KEY UPDATE value = value";
     const KEEP_GREATER_VISITS: &str =
         " ON DUPLICATE KEY UPDATE visitors = GREATEST(visitors, VALUES(visitors))";
-    const KEEP_POST: &str = " ON DUPLICATE KEY UPDATE \
-        followers = IF(deleted = 0 AND delivery <> 'delivered' AND author = VALUES(author) \
-            AND created_at = VALUES(created_at), VALUES(followers), followers), \
-        delivery = IF(deleted = 0 AND delivery <> 'delivered' AND author = VALUES(author) \
-            AND created_at = VALUES(created_at), VALUES(delivery), delivery)";
+    const REPLACE_EARLIER_POST: &str = " ON DUPLICATE KEY UPDATE \
+        content = IF(deleted = 0 AND author = VALUES(author) AND created_at = VALUES(created_at) \
+            AND VALUES(version) > version, VALUES(content), content), \
+        details = IF(deleted = 0 AND author = VALUES(author) AND created_at = VALUES(created_at) \
+            AND VALUES(version) > version, VALUES(details), details), \
+        followers = IF(deleted = 0 AND author = VALUES(author) AND created_at = VALUES(created_at) \
+            AND (VALUES(version) > version OR VALUES(version) = version AND delivery <> 'delivered'), \
+            VALUES(followers), followers), \
+        delivery = IF(deleted = 0 AND author = VALUES(author) AND created_at = VALUES(created_at) \
+            AND (VALUES(version) > version OR VALUES(version) = version AND delivery <> 'delivered'), \
+            VALUES(delivery), delivery), \
+        version = IF(deleted = 0 AND author = VALUES(author) AND created_at = VALUES(created_at), \
+            GREATEST(VALUES(version), version), version)";
     const ERASE_POST: &str = " ON DUPLICATE KEY UPDATE \
         created_at = IF(author = VALUES(author), NULL, created_at), \
         content = IF(author = VALUES(author), NULL, content), \
@@ -73,5 +85,6 @@ impl Dialect for sqlx::MySql {
         delivery = IF(author = VALUES(author), NULL, delivery), \
         followers = IF(author = VALUES(author), NULL, followers), \
         visibility = IF(author = VALUES(author), NULL, visibility), \
+        details = IF(author = VALUES(author), NULL, details), \
         deleted = IF(author = VALUES(author), 1, deleted)";
 }

@@ -57,6 +57,7 @@ macro_rules! migrations {
             (1, include_str!(concat!("migrations/", $kind, "/0001_posts.sql"))),
             (2, include_str!(concat!("migrations/", $kind, "/0002_periods.sql"))),
             (3, include_str!(concat!("migrations/", $kind, "/0003_visibility.sql"))),
+            (4, include_str!(concat!("migrations/", $kind, "/0004_versions.sql"))),
         ]
     };
 }

@@ -12,13 +12,15 @@ use crate::archive::pool::on;
 use crate::archive::{ANSWER, Archive, WRITE, number};
 use crate::budget::{self, Resource};
 use crate::model::clock::Timestamp;
+use crate::model::details::Details;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Delivery, Post, Visibility};
 
 /// Maximum number of posts written or read by one statement. A statement has at most 32,766 parameters.
 const MOST_ROWS: usize = 1_000;
 
-pub(super) const COLUMNS: &str = "id, author, created_at, content, platform, delivery, followers, visibility";
+pub(super) const COLUMNS: &str =
+    "id, author, created_at, content, platform, delivery, followers, visibility, details";
 
 /// A post's archived state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +72,17 @@ impl Row {
 }
 
 /// A row as the databases return it.
-pub(super) type Columns =
-    (i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>, Option<String>);
+pub(super) type Columns = (
+    i64,
+    i64,
+    Option<i64>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<i64>,
+    Option<String>,
+    Option<String>,
+);
 
 /// The greatest ids in an archive, of live posts and tombstones; 0 if it is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,24 +105,25 @@ pub struct Counts {
 }
 
 impl Archive {
-    /// Writes posts and tombstones atomically. An existing post stays unchanged, except that a write may
-    /// complete its delivery. A tombstone stays a tombstone. Writing a tombstone for an existing post turns the
-    /// post into a tombstone.
+    /// Writes posts and tombstones atomically. A post replaces an earlier version of itself; of the same version, a write
+    /// may complete the delivery. A later version stays unchanged. A tombstone stays a tombstone. Writing a tombstone
+    /// for an existing post turns the post into a tombstone.
     pub async fn write(&self, posts: &[Post], tombstones: &[(PostId, UserId)]) -> Result<(), Error> {
         self.ask("archive: write", WRITE, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut transaction = connection.begin().await?;
                 for posts in posts.chunks(MOST_ROWS) {
                     let mut insert = QueryBuilder::<Sql>::new("INSERT INTO posts (");
-                    insert.push(COLUMNS).push(", deleted) ");
+                    insert.push(COLUMNS).push(", version, deleted) ");
                     insert.push_values(posts, |mut row, post| {
                         let (delivery, followers) = delivery_columns(post.delivery);
                         row.push_bind(number(post.id.get())).push_bind(number(post.author.get()));
                         row.push_bind(post.created_at.as_millis()).push_bind(post.content.as_str());
                         row.push_bind(post.platform.as_deref()).push_bind(delivery).push_bind(followers);
-                        row.push_bind(post.visibility.word()).push("0");
+                        row.push_bind(post.visibility.word()).push_bind(details_column(&post.details));
+                        row.push_bind(number(post.details.version)).push("0");
                     });
-                    insert.push(Sql::KEEP_POST);
+                    insert.push(Sql::REPLACE_EARLIER_POST);
                     insert.build().persistent(false).execute(&mut *transaction).await?;
                 }
                 for tombstones in tombstones.chunks(MOST_ROWS) {
@@ -257,8 +269,13 @@ fn delivery(word: &str, followers: Option<i64>) -> Option<Delivery> {
     }
 }
 
+/// Formats details; `None` for those of a plain post.
+fn details_column(details: &Details) -> Option<String> {
+    (*details != Details::default()).then(|| details.to_string())
+}
+
 pub(super) fn row(
-    (id, author, created_at, content, platform, word, followers, visibility): Columns,
+    (id, author, created_at, content, platform, word, followers, visibility, details): Columns,
 ) -> Result<Row, Error> {
     let (id, author) = (post_id(id)?, user_id(author)?);
     let Some(content) = content else {
@@ -268,5 +285,9 @@ pub(super) fn row(
     let created_at = Timestamp::from_millis(created_at.ok_or_else(|| corrupt("created_at"))?);
     let delivery = word.and_then(|word| delivery(&word, followers)).ok_or_else(|| corrupt("delivery"))?;
     let visibility = Visibility::of_word(visibility.as_deref()).ok_or_else(|| corrupt("known visibility"))?;
-    Ok(Row::Live(Post { id, author, content, platform, visibility, created_at, delivery }))
+    let details = match details {
+        Some(text) => text.parse().map_err(|_| corrupt("readable details"))?,
+        None => Details::default(),
+    };
+    Ok(Row::Live(Post { id, author, content, platform, visibility, created_at, delivery, details }))
 }

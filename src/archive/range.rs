@@ -58,8 +58,18 @@ pub struct CountRange {
 }
 
 /// A row preceded by the index of the range that contains it.
-type PartColumns =
-    (i64, i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>, Option<String>);
+type PartColumns = (
+    i64,
+    i64,
+    i64,
+    Option<i64>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<i64>,
+    Option<String>,
+    Option<String>,
+);
 
 impl Archive {
     /// Reads the live posts in each range, in the order of the range's direction.
@@ -79,12 +89,11 @@ impl Archive {
                 Ok(rows)
             })
         });
-        let post =
-            |(part, id, author, at, content, platform, delivery, followers, visibility): PartColumns| {
-                let row = row((id, author, at, content, platform, delivery, followers, visibility))?;
-                budget::spend(Resource::ReplyBytes, row.size())?;
-                Ok(row.live().map(|post| (part, post)))
-            };
+        let post = |(part, id, author, at, content, platform, delivery, followers, visibility, details): PartColumns| {
+            let row = row((id, author, at, content, platform, delivery, followers, visibility, details))?;
+            budget::spend(Resource::ReplyBytes, row.size())?;
+            Ok(row.live().map(|post| (part, post)))
+        };
         let posts: Result<Vec<Option<(i64, Post)>>, Error> = rows.await?.into_iter().map(post).collect();
         Ok(in_order(ranges, posts?.into_iter().flatten(), |post| post.id))
     }

@@ -5,6 +5,7 @@
 pub mod account;
 pub mod address;
 pub mod clock;
+pub mod details;
 pub mod digest;
 pub mod exclusion;
 pub mod id;

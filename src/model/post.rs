@@ -4,6 +4,7 @@
 //! (`app::delivery`).
 
 use crate::model::clock::Timestamp;
+use crate::model::details::Details;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::text::{Rule, Violation, texts};
@@ -63,6 +64,8 @@ pub struct Post {
     pub created_at: Timestamp,
     /// Delivery mode of the post.
     pub delivery: Delivery,
+    /// What the post has beyond its text.
+    pub details: Details,
 }
 
 /// The users who can see a post, apart from its author.

@@ -9,6 +9,7 @@
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::model::clock::Timestamp;
+use crate::model::details::Details;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, Platform, Post, Visibility};
@@ -25,7 +26,11 @@ use crate::store::user::REVOKED_MILLIS;
 /// Maximum number of posts in an author's set of newest posts.
 const RECENT: usize = 20;
 
-const FIELDS: [&str; 6] = ["author", "content", "created_at", "platform", "delivery", "visibility"];
+/// Lifetime of the marker that replaces the record of an archived post: longer than any publish attempt.
+const MARKER_MILLIS: u64 = 60_000;
+
+const FIELDS: [&str; 7] =
+    ["author", "content", "created_at", "platform", "delivery", "visibility", "details"];
 
 /// Creates a post's record if it does not exist. Returns the delivery mode in the record, as set by the
 /// process that created the record. Returns `None` if the id was revoked or belongs to another post.
@@ -39,9 +44,9 @@ pub fn create(
 ) -> Command<Option<Delivery>> {
     let Draft { id, note } = draft;
     let create = call(&script::CREATE_POST).key(&keys.post(*id));
-    let create = create.arg("author").arg(note.author.get()).arg("content").arg(content.as_str());
+    let create = create.arg(note.author.get()).arg(print_delivery(delivery));
+    let create = create.arg("content").arg(content.as_str());
     let create = create.arg("created_at").arg(note.created_at.as_millis());
-    let create = create.arg("delivery").arg(print_delivery(delivery));
     let create = match platform {
         Some(platform) => create.arg("platform").arg(platform.as_str()),
         None => create,
@@ -51,6 +56,11 @@ pub fn create(
         None => create,
     };
     create.reply::<Option<String>>().map(|delivery| Ok(delivery.as_deref().and_then(parse_delivery)))
+}
+
+/// Formats details for storage: nothing for those of a plain post.
+fn print_details(details: &Details) -> String {
+    if *details == Details::default() { String::new() } else { details.to_string() }
 }
 
 /// Formats a delivery mode for storage.
@@ -205,7 +215,7 @@ fn record(id: PostId, row: Reply<'_>) -> Result<Record, Error> {
     let unexpected = || Error::corrupt(format!("the record of post {id} is not a list of texts"));
     let mut row = row.elements().ok_or_else(unexpected)?;
     let mut next = || row.next().filter(|field| !field.is_null());
-    let [author, content, created_at, platform, delivery, visibility, settled] =
+    let [author, content, created_at, platform, delivery, visibility, details, settled] =
         std::array::from_fn(|_| next());
     let text = |field: Reply<'_>| field.text().map(str::to_owned).ok_or_else(unexpected);
     let number = |field: Reply<'_>| field.integer().ok_or_else(unexpected);
@@ -225,18 +235,25 @@ fn record(id: PostId, row: Reply<'_>) -> Result<Record, Error> {
     let created_at = Timestamp::from_millis(number(created_at.ok_or_else(|| corrupt("created_at"))?)?);
     let delivery =
         delivery.and_then(Reply::text).and_then(parse_delivery).ok_or_else(|| corrupt("delivery"))?;
+    let details = match details {
+        Some(details) => {
+            details.text().and_then(|text| text.parse().ok()).ok_or_else(|| corrupt("details"))?
+        }
+        None => Details::default(),
+    };
     let (content, platform) = (text(content)?, platform.map(text).transpose()?);
-    Ok(Record::Live(Post { id, author, content, platform, visibility, created_at, delivery }))
+    Ok(Record::Live(Post { id, author, content, platform, visibility, created_at, delivery, details }))
 }
 
-/// Deletes an archived post's record, unless the record differs from `post`. Returns true if no record is
-/// left.
+/// Replaces an archived post's record by a marker, which expires, unless the record differs from `post`. Returns true if
+/// no record is left.
 pub fn drop(keys: &Keys, post: &Post) -> Command<bool> {
-    let drop = call(&script::DROP_POST).key(&keys.post(post.id));
+    let drop = call(&script::DROP_POST).key(&keys.post(post.id)).arg(MARKER_MILLIS);
     let drop = drop.arg("author").arg(post.author.get()).arg("content").arg(&post.content);
     let drop = drop.arg("created_at").arg(post.created_at.as_millis());
     let drop = drop.arg("platform").arg(post.platform.as_deref().unwrap_or_default());
     let drop = drop.arg("visibility").arg(post.visibility.word().unwrap_or_default());
+    let drop = drop.arg("details").arg(print_details(&post.details));
     drop.arg("delivery").arg(print_delivery(post.delivery)).reply()
 }
 

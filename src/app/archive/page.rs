@@ -233,6 +233,7 @@ mod tests {
 
     use super::*;
     use crate::model::clock::Timestamp;
+    use crate::model::details::Details;
     use crate::model::post::{Delivery, Visibility};
     use crate::store::post_list::Gone;
 
@@ -249,6 +250,7 @@ mod tests {
             visibility: Visibility::Public,
             created_at: Timestamp::from_millis(0),
             delivery: Delivery::Pulled,
+            details: Details::default(),
         })
     }
 

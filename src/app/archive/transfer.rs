@@ -86,8 +86,8 @@ impl App {
         let mut verdict = judge(&records, rows)?;
 
         self.erase_again(&verdict.deleted).await?;
-        self.remove_archived(&verdict.archived).await?;
         self.drop_records(&records, &mut verdict).await?;
+        self.remove_archived(&verdict).await?;
         self.evict_expired(&verdict.gone).await?;
 
         let mut outcome = Outcome::default();
@@ -137,19 +137,20 @@ impl App {
         Ok(())
     }
 
-    /// Runs step 5: trims the authors' lists.
-    async fn remove_archived(&self, archived: &[(PostId, UserId)]) -> Result<(), Error> {
+    /// Runs step 6: removes the posts without a record from their authors' lists.
+    async fn remove_archived(&self, verdict: &Verdict) -> Result<(), Error> {
         let mut batch = Batch::new("move: remove archived");
+        let without_record = verdict.archived.iter().filter(|(id, _)| !verdict.changed.contains(id));
         let put = |(author, mut posts): (UserId, Vec<PostId>)| {
             posts.sort_unstable();
             batch.push(moving::remove_archived(self.keys(), author, &posts))
         };
-        let tickets = by_author(archived).into_iter().map(put).collect();
+        let tickets = by_author(without_record).into_iter().map(put).collect();
         batch.send(self.store()).await?.take_all(tickets)?;
         Ok(())
     }
 
-    /// Runs step 6: deletes unchanged records, and lets tombstones expire.
+    /// Runs step 5: deletes unchanged records, and lets tombstones expire.
     async fn drop_records(&self, records: &Records, verdict: &mut Verdict) -> Result<(), Error> {
         let mut batch = Batch::new("move: drop");
         let is_sure = |id: &PostId| !verdict.unmovable.contains(id) && !verdict.changed.contains(id);
@@ -185,7 +186,7 @@ fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
     let mut verdict = Verdict::default();
     for post in &records.live {
         match rows.get(&post.id) {
-            Some(Row::Live(archived)) if is_same(archived, post) => {
+            Some(Row::Live(archived)) if is_same_or_later(archived, post) => {
                 verdict.archived.push((post.id, post.author));
             }
             Some(Row::Tombstone { author, .. }) if *author == post.author => {
@@ -218,8 +219,7 @@ fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
         }
     }
     verdict.gone.extend(&records.settled);
-    // A mover removes a post from its author's list before it deletes the record. If Redis lost its latest
-    // writes, it may have lost the removal, so repeat the removal.
+    // A mover that deleted the record may have been interrupted before it removed the post from its author's list.
     for id in &records.missing {
         match rows.get(id) {
             Some(Row::Live(post)) => verdict.archived.push((*id, post.author)),
@@ -230,14 +230,18 @@ fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
     Ok(verdict)
 }
 
-/// Returns true if two posts are equal apart from their delivery state.
-fn is_same(one: &Post, other: &Post) -> bool {
-    let Post { id, author, content, platform, visibility, created_at, delivery: _ } = one;
-    (id, author, content, platform, visibility, created_at)
-        == (&other.id, &other.author, &other.content, &other.platform, &other.visibility, &other.created_at)
+/// Returns true if the archive has this post, in the version of its record or in a later one. What changes without a new
+/// version is not compared: the delivery state, and what changed in the archive after the record was deleted.
+fn is_same_or_later(archived: &Post, post: &Post) -> bool {
+    let Post { id, author, content, platform, visibility, created_at, delivery: _, details } = archived;
+    let is_edited = details.edition > post.details.edition;
+    details.version >= post.details.version
+        && (is_edited || *content == post.content)
+        && (id, author, platform, visibility, created_at)
+            == (&post.id, &post.author, &post.platform, &post.visibility, &post.created_at)
 }
 
-fn by_author(posts: &[(PostId, UserId)]) -> BTreeMap<UserId, Vec<PostId>> {
+fn by_author<'a>(posts: impl IntoIterator<Item = &'a (PostId, UserId)>) -> BTreeMap<UserId, Vec<PostId>> {
     let mut by_author: BTreeMap<UserId, Vec<PostId>> = BTreeMap::new();
     for &(post, author) in posts {
         by_author.entry(author).or_default().push(post);

@@ -6,6 +6,8 @@
 local author = redis.call('HGET', KEYS[1], 'author')
 if not author then
   if ARGV[2] ~= '1' then return 'missing' end
+  -- There may be the marker of an archived post, which expires.
+  redis.call('DEL', KEYS[1])
   redis.call('HSET', KEYS[1], 'author', ARGV[1], 'deleted', 1)
   if ARGV[3] ~= '' then redis.call('HSET', KEYS[1], 'visibility', ARGV[3]) end
   return 'erased'
@@ -13,6 +15,6 @@ end
 if author ~= ARGV[1] then return 'foreign' end
 -- The post was never visible.
 if redis.call('HGET', KEYS[1], 'settled') == '2' then return 'missing' end
-redis.call('HDEL', KEYS[1], 'content', 'created_at', 'platform')
+redis.call('HDEL', KEYS[1], 'content', 'created_at', 'platform', 'details')
 redis.call('HSET', KEYS[1], 'deleted', 1)
 return 'erased'

@@ -146,7 +146,7 @@ async fn deleting_an_archived_post_is_final(kind: Kind) {
     deliver_all(&world.app).await;
     archive_all(&world.app).await;
     let cold = &published[1];
-    assert_eq!(world.redis.raw::<u64>(&["EXISTS", "ff:{p2}:post"]), 0);
+    assert_eq!(world.redis.raw::<u64>(&["HEXISTS", "ff:{p2}:post", "author"]), 0);
     let query =
         "query ($id: ID!) { post(id: $id) { content delivery { mode totalCount } author { username } } }";
     let read = async || world.data(Some(&people[0].token), query, json!({ "id": cold })).await["post"].take();

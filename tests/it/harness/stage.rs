@@ -544,6 +544,9 @@ impl Stage {
         }
         for key in raw.raw::<Vec<String>>(&["KEYS", "ff:{p*}:post"]) {
             let post: u64 = key.trim_start_matches("ff:{p").trim_end_matches("}:post").parse().unwrap();
+            if raw.raw::<bool>(&["HEXISTS", &key, "archived"]) {
+                continue;
+            }
             let content: Option<String> = raw.raw(&["HGET", &key, "content"]);
             prop_assert_eq!(content.is_some(), listed.contains_key(&post), "the record of {}", post);
             let delivery: Option<String> = raw.raw(&["HGET", &key, "delivery"]);

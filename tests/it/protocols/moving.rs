@@ -8,8 +8,9 @@ use fanfold::gate::Moment;
 use fanfold::model::clock::{Period, Timestamp};
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::Direction;
-use fanfold::model::post::{Post, Visibility};
-use fanfold::store::moving;
+use fanfold::model::post::{Content, Delivery, Post, Visibility};
+use fanfold::store::draft::{Draft, Note};
+use fanfold::store::{moving, post};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::{Handle, Runtime};
@@ -300,4 +301,29 @@ async fn deleting_a_revoked_post_does_not_change_the_count_of_cold_posts() {
     hold_everywhere(&setup, Call::DeleteId(A, 1), &[Call::Move, Call::DeleteId(A, 1), POST, Call::Move])
         .await;
     hold_everywhere(&setup, Call::Move, &[Call::DeleteId(A, 1), Call::DeleteId(A, 3), POST]).await;
+}
+
+#[tokio::test]
+async fn a_late_command_does_not_create_the_record_of_an_archived_post_again() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "2").await;
+    stage.calls(&[POST, POST, POST, Call::Move]).await;
+    let (store, archive) = (stage.app.store(), stage.app.archived_count());
+    assert_eq!(archive.await.unwrap(), 1);
+    let key = "ff:{p1}:post";
+    assert_eq!(stage.world.redis.raw::<Vec<String>>(&["HKEYS", key]), ["archived"]);
+    let note = |author| Note {
+        author: UserId::new(author).unwrap(),
+        created_at: stage.app.now(),
+        began: stage.app.now(),
+        nonce: 1,
+    };
+    let (content, delivery) = (Content::parse("plain").unwrap(), Delivery::Pulled);
+    for (author, expected) in [(AUTHORS[0], Some(delivery)), (AUTHORS[1], None)] {
+        let draft = Draft { id: PostId::new(1).unwrap(), note: note(author) };
+        let create = post::create(store.keys(), &draft, &content, None, Visibility::Public, delivery);
+        assert_eq!(create.send("test", store).await.unwrap(), expected);
+    }
+    assert_eq!(stage.world.redis.raw::<Vec<String>>(&["HKEYS", key]), ["archived"]);
+    assert!(stage.world.redis.raw::<i64>(&["PTTL", key]) > 0);
+    stage.check_store().await.unwrap();
 }

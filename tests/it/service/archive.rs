@@ -6,6 +6,7 @@ use fanfold::archive::error::Error;
 use fanfold::archive::post::{Counts, GreatestIds, Row};
 use fanfold::archive::range::{CountRange, Range};
 use fanfold::model::clock::{Period, Timestamp};
+use fanfold::model::details::Details;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::Direction;
 use fanfold::model::post::{Delivery, Post, Visibility};
@@ -29,12 +30,14 @@ fn post(id: u64, author: u64, content: &str) -> Post {
         visibility: Visibility::Public,
         created_at: Timestamp::from_millis(1_767_225_600_000 + id as i64),
         delivery: Delivery::Delivered { followers: 3 },
+        details: Details::default(),
     }
 }
 
 on_every_kind! {
     posts_are_read_as_they_were_written;
     a_post_is_written_once_and_never_after_its_deletion;
+    a_later_version_replaces_an_earlier_one;
     public_posts_are_counted_apart;
     an_archive_of_the_version_before_is_migrated;
     a_delivery_is_completed_and_never_reset;
@@ -58,6 +61,7 @@ async fn posts_are_read_as_they_were_written(kind: Kind) {
     // The greatest id that is exact everywhere, and times before 1970 and in the far future.
     posts[3].id = PostId::new((1 << 53) - 1).unwrap();
     posts[4].created_at = Timestamp::from_millis(-5);
+    posts[5].details = "3 1 5 0 2 0 reply=7:1 tags=日本".parse().unwrap();
     posts[5].visibility = Visibility::Followers;
     posts[5].created_at = Timestamp::from_millis(253_402_300_799_999);
     archive.write(&posts, &[]).await.unwrap();
@@ -82,7 +86,8 @@ async fn a_post_is_written_once_and_never_after_its_deletion(kind: Kind) {
     let tombstone = |id, author| Some(Row::Tombstone { id: post_id(id), author: user(author) });
     archive.write(&[post(1, 7, "first")], &[]).await.unwrap();
     archive.write(&[post(1, 7, "second")], &[]).await.unwrap();
-    archive.write(&[Post { visibility: Visibility::Followers, ..post(3, 7, "third") }], &[]).await.unwrap();
+    let third = Post { visibility: Visibility::Followers, ..version(3, 2, "third") };
+    archive.write(&[third], &[]).await.unwrap();
     assert_eq!(row(1).await, Some(Row::Live(post(1, 7, "first"))));
     // A tombstone of another author erases nothing.
     archive.write(&[], &[(post_id(1), user(8))]).await.unwrap();
@@ -92,12 +97,55 @@ async fn a_post_is_written_once_and_never_after_its_deletion(kind: Kind) {
     assert_eq!((row(1).await, row(2).await), (tombstone(1, 7), tombstone(2, 7)));
     assert_eq!(archive.post_count().await.unwrap(), 0);
     // The content is gone for good, and so is the visibility.
-    let left = "SELECT COUNT(*) FROM posts WHERE content IS NOT NULL OR visibility IS NOT NULL";
+    let left = "SELECT COUNT(*) FROM posts \
+        WHERE content IS NOT NULL OR visibility IS NOT NULL OR details IS NOT NULL";
     let content = match kind {
         Kind::Sqlite => format!("SELECT 1 / (({left}) = 0)"),
         _ => format!("SELECT 1 / (CASE WHEN ({left}) = 0 THEN 1 END)"),
     };
     database.execute(&content).await;
+}
+
+/// Returns a version of a post.
+fn version(id: u64, version: u64, content: &str) -> Post {
+    let edition = u32::try_from(version).unwrap();
+    Post { details: Details { version, edition, ..Details::default() }, ..post(id, 7, content) }
+}
+
+async fn a_later_version_replaces_an_earlier_one(kind: Kind) {
+    let database = Database::new(kind).await;
+    let archive = database.archive();
+    let pushed = |post| Post { delivery: Delivery::Pushed { followers: 4 }, ..post };
+    let row = async |id| archive.read(&[post_id(id)]).await.unwrap().pop().unwrap().live().unwrap();
+    let [first, second, third] = [1, 2, 3].map(|number| version(1, number, &number.to_string()));
+    for (written, expected) in [
+        (pushed(second.clone()), pushed(second.clone())),
+        // A late mover.
+        (first.clone(), pushed(second.clone())),
+        (second.clone(), second.clone()),
+        (pushed(second.clone()), second),
+        (third.clone(), third.clone()),
+    ] {
+        archive.write(&[written], &[]).await.unwrap();
+        assert_eq!(row(1).await, expected);
+    }
+    // What has changed in the archive stays, since its version does not grow.
+    database.execute("UPDATE posts SET content = 'edited', details = '3 4 9 0 7 0'").await;
+    archive.write(&[third.clone()], &[]).await.unwrap();
+    let changed = Post { content: "edited".to_owned(), details: "3 4 9 0 7 0".parse().unwrap(), ..third };
+    assert_eq!(row(1).await, changed);
+    // Another post under the same id changes nothing.
+    let others = [
+        Post { author: user(8), ..version(1, 9, "x") },
+        Post { created_at: Timestamp::from_millis(1), ..version(1, 9, "x") },
+    ];
+    for other in others {
+        archive.write(&[other], &[]).await.unwrap();
+        assert_eq!(row(1).await, changed);
+    }
+    archive.write(&[], &[(post_id(1), user(7))]).await.unwrap();
+    archive.write(&[version(1, 10, "late")], &[]).await.unwrap();
+    assert_eq!(archive.post_count().await.unwrap(), 0);
 }
 
 async fn public_posts_are_counted_apart(kind: Kind) {
@@ -132,9 +180,10 @@ async fn public_posts_are_counted_apart(kind: Kind) {
 async fn an_archive_of_the_version_before_is_migrated(kind: Kind) {
     let database = Database::new(kind).await;
     database.archive().write(&[post(1, 7, "old")], &[(post_id(2), user(7))]).await.unwrap();
-    database.execute("ALTER TABLE posts DROP COLUMN visibility").await;
-    database.execute("DELETE FROM fanfold_migrations WHERE version = 3").await;
-    let posts = [post(1, 7, "old"), Post { visibility: Visibility::Followers, ..post(3, 7, "new") }];
+    database.execute("ALTER TABLE posts DROP COLUMN details").await;
+    database.execute("ALTER TABLE posts DROP COLUMN version").await;
+    database.execute("DELETE FROM fanfold_migrations WHERE version = 4").await;
+    let posts = [post(1, 7, "old"), version(3, 1, "new")];
     let archive = database.archive();
     archive.write(&posts[1..], &[]).await.unwrap();
     let mut rows = archive.read(&[1, 2, 3].map(post_id)).await.unwrap();
@@ -144,7 +193,7 @@ async fn an_archive_of_the_version_before_is_migrated(kind: Kind) {
     assert_eq!(rows, [old, tombstone, new]);
     if kind == Kind::Mariadb {
         // A process was killed after the column was added.
-        database.execute("UPDATE fanfold_migrations SET success = FALSE WHERE version = 3").await;
+        database.execute("UPDATE fanfold_migrations SET success = FALSE WHERE version = 4").await;
         assert_eq!(database.archive().post_count().await.unwrap(), 2);
     }
 }
@@ -266,8 +315,8 @@ async fn an_archive_of_a_newer_version_is_left_alone(kind: Kind) {
         execution_time FROM fanfold_migrations WHERE version = 1";
     database.execute(newer).await;
     let (error, text) = failure(&database.url).await;
-    assert!(matches!(error, Error::Newer { found: 9, known: 3 }), "{error:?}");
-    assert!(text.contains("newer Fanfold (its schema version is 9, this version supports 3)"), "{text}");
+    assert!(matches!(error, Error::Newer { found: 9, known: 4 }), "{error:?}");
+    assert!(text.contains("newer Fanfold (its schema version is 9, this version supports 4)"), "{text}");
     database.execute("DELETE FROM fanfold_migrations WHERE version = 9").await;
     assert_eq!(database.archive().post_count().await.unwrap(), 1);
 }

@@ -1,0 +1,269 @@
+//! What a post has beyond its text: how often it was changed, how often others refer to it, and what it refers to.
+//!
+//! Not here: the text and its rules (`post`).
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::model::clock::Timestamp;
+use crate::model::id::{PostId, UserId};
+use crate::model::user::Username;
+
+/// Number of nearest ancestors in a reply's path. The root of the conversation follows them.
+pub const NEAREST_ANCESTORS: usize = 8;
+
+/// The details of a post. A plain post that no one refers to has the default details.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// Number of changes: edits, and changes of the counts.
+    pub version: u64,
+    /// Number of edits.
+    pub edition: u32,
+    /// Time of the last edit; `None` without edits.
+    pub edited_at: Option<Timestamp>,
+    /// How often others refer to the post.
+    pub counts: ReferrerCounts,
+    /// What the post refers to.
+    pub references: References,
+}
+
+/// How often others refer to a post.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReferrerCounts {
+    /// Number of public reposts.
+    pub reposts: u64,
+    /// Number of public replies.
+    pub replies: u64,
+    /// Number of public posts that quote the post.
+    pub quotes: u64,
+}
+
+/// What a post refers to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct References {
+    /// The conversation that the post continues; `None` if it is not a reply.
+    pub reply: Option<Reply>,
+    /// The quoted post.
+    pub quoted: Option<PostReference>,
+    /// The reposted post. A repost has no text of its own.
+    pub original: Option<PostReference>,
+    /// The users whom the text mentions, by the names that the text has for them.
+    pub mentions: Vec<(Username, UserId)>,
+    /// The hashtags of the text, normalized.
+    pub tags: Vec<Box<str>>,
+}
+
+/// A reference to a post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PostReference {
+    /// Id of the post.
+    pub post: PostId,
+    /// Id of its author.
+    pub author: UserId,
+}
+
+/// A reply's place in its conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Id of the parent's author.
+    pub parent_author: UserId,
+    /// The nearest ancestors, up to [`NEAREST_ANCESTORS`], the parent first. If there are more, the root follows.
+    path: Vec<PostId>,
+}
+
+impl Reply {
+    /// Creates the place of a reply to `parent`, whose own place is `above`.
+    #[must_use]
+    pub fn to(parent: PostReference, above: Option<&Self>) -> Self {
+        let above = above.map_or(&[][..], |above| &above.path);
+        let mut path = vec![parent.post];
+        path.extend(above.iter().take(NEAREST_ANCESTORS - 1));
+        if above.len() >= NEAREST_ANCESTORS {
+            path.extend(above.last());
+        }
+        Self { parent_author: parent.author, path }
+    }
+
+    /// Returns the parent.
+    #[must_use]
+    pub fn parent(&self) -> PostReference {
+        PostReference { post: self.path[0], author: self.parent_author }
+    }
+
+    /// Returns the nearest ancestors, the parent first. If there are as many as [`NEAREST_ANCESTORS`], the last of them
+    /// may be a reply as well.
+    #[must_use]
+    pub fn nearest(&self) -> &[PostId] {
+        &self.path[..self.path.len().min(NEAREST_ANCESTORS)]
+    }
+
+    /// Returns the root of the conversation.
+    #[must_use]
+    pub fn root(&self) -> PostId {
+        self.path[self.path.len() - 1]
+    }
+}
+
+impl References {
+    /// Returns true if the post refers to nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Formats references for storage, each after a space.
+impl fmt::Display for References {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { reply, quoted, original, mentions, tags } = self;
+        if let Some(Reply { parent_author, path }) = reply {
+            write!(formatter, " reply={parent_author}:")?;
+            write_list(formatter, path)?;
+        }
+        for (name, reference) in [("quote", quoted), ("repost", original)] {
+            if let Some(PostReference { post, author }) = reference {
+                write!(formatter, " {name}={author}:{post}")?;
+            }
+        }
+        if !mentions.is_empty() {
+            write!(formatter, " mentions=")?;
+            write_list(formatter, mentions.iter().map(|(name, user)| format!("{user}:{name}")))?;
+        }
+        if !tags.is_empty() {
+            write!(formatter, " tags=")?;
+            write_list(formatter, tags)?;
+        }
+        Ok(())
+    }
+}
+
+/// Formats details for storage: the numbers, of which scripts change some, and the references.
+impl fmt::Display for Details {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { version, edition, edited_at, counts, references } = self;
+        let ReferrerCounts { reposts, replies, quotes } = counts;
+        let edited_at = edited_at.map_or(0, Timestamp::as_millis);
+        write!(formatter, "{version} {edition} {edited_at} {reposts} {replies} {quotes}{references}")
+    }
+}
+
+fn write_list(
+    formatter: &mut fmt::Formatter<'_>,
+    items: impl IntoIterator<Item = impl fmt::Display>,
+) -> fmt::Result {
+    for (index, item) in items.into_iter().enumerate() {
+        write!(formatter, "{}{item}", if index == 0 { "" } else { "," })?;
+    }
+    Ok(())
+}
+
+/// The text is not that of details.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseDetailsError;
+
+impl FromStr for Details {
+    type Err = ParseDetailsError;
+
+    /// Parses stored details. References that this version does not know are ignored.
+    fn from_str(text: &str) -> Result<Self, ParseDetailsError> {
+        parse(text).ok_or(ParseDetailsError)
+    }
+}
+
+fn parse(text: &str) -> Option<Details> {
+    let mut words = text.split(' ');
+    let version = words.next()?.parse().ok()?;
+    let edition = words.next()?.parse().ok()?;
+    let edited_at: i64 = words.next()?.parse().ok()?;
+    let mut count = || words.next()?.parse().ok();
+    let counts = ReferrerCounts { reposts: count()?, replies: count()?, quotes: count()? };
+    let mut references = References::default();
+    for (name, value) in words.filter_map(|word| word.split_once('=')) {
+        match name {
+            "reply" => {
+                let (author, path) = value.split_once(':')?;
+                let path = parse_list(path, |post| post.parse().ok())?;
+                references.reply = Some(Reply { parent_author: author.parse().ok()?, path });
+            }
+            "quote" => references.quoted = Some(parse_reference(value)?),
+            "repost" => references.original = Some(parse_reference(value)?),
+            "mentions" => {
+                let mention = |text: &str| {
+                    let (user, name) = text.split_once(':')?;
+                    Some((Username::parse(name).ok()?, user.parse().ok()?))
+                };
+                references.mentions = parse_list(value, mention)?;
+            }
+            "tags" => references.tags = value.split(',').map(Into::into).collect(),
+            _ => {}
+        }
+    }
+    let edited_at = (edited_at != 0).then(|| Timestamp::from_millis(edited_at));
+    Some(Details { version, edition, edited_at, counts, references })
+}
+
+fn parse_reference(text: &str) -> Option<PostReference> {
+    let (author, post) = text.split_once(':')?;
+    Some(PostReference { post: post.parse().ok()?, author: author.parse().ok()? })
+}
+
+fn parse_list<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+    text.split(',').map(parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn post(id: u64) -> PostId {
+        PostId::new(id).unwrap()
+    }
+
+    fn user(id: u64) -> UserId {
+        UserId::new(id).unwrap()
+    }
+
+    fn reference(id: u64) -> PostReference {
+        PostReference { post: post(id), author: user(7) }
+    }
+
+    #[test]
+    fn the_format_of_details_is_part_of_the_stored_data() {
+        let details = Details {
+            version: 12,
+            edition: 2,
+            edited_at: Some(Timestamp::from_millis(1_767_225_600_000)),
+            counts: ReferrerCounts { reposts: 3, replies: 4, quotes: 5 },
+            references: References {
+                reply: Some(Reply::to(reference(9), Some(&Reply::to(reference(8), None)))),
+                quoted: Some(reference(6)),
+                original: Some(reference(5)),
+                mentions: vec![
+                    (Username::parse("ada").unwrap(), user(1)),
+                    (Username::parse("bob").unwrap(), user(2)),
+                ],
+                tags: vec!["rust".into(), "日本".into()],
+            },
+        };
+        let text =
+            "12 2 1767225600000 3 4 5 reply=7:9,8 quote=7:6 repost=7:5 mentions=1:ada,2:bob tags=rust,日本";
+        assert_eq!((details.to_string(), text.parse()), (text.to_owned(), Ok(details)));
+        assert_eq!(Details::default().to_string(), "0 0 0 0 0 0");
+        assert_eq!("0 0 0 0 0 0".parse(), Ok(Details::default()));
+        assert_eq!("0 0 0 0 0 0 5 poll=9".parse(), Ok(Details::default()), "of a later version");
+        for text in ["", "0", "0 0 0 0 0 x", "0 0 0 0 0 0 reply=7", "0 0 0 0 0 0 quote=7:0"] {
+            assert_eq!(text.parse::<Details>(), Err(ParseDetailsError), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_reply_knows_its_nearest_ancestors_and_the_root() {
+        let mut reply = Reply::to(reference(1), None);
+        for parent in 2..=20 {
+            reply = Reply::to(reference(parent), Some(&reply));
+            let nearest: Vec<PostId> = (1..=parent).rev().take(NEAREST_ANCESTORS).map(post).collect();
+            assert_eq!((reply.nearest(), reply.root()), (&nearest[..], post(1)), "a reply to {parent}");
+            assert_eq!(reply.parent(), reference(parent));
+        }
+    }
+}
