@@ -49,12 +49,15 @@ async fn publish(app: &App, author: UserId) -> PostId {
     app.import_posts(&[post]).await.unwrap()[0]
 }
 
-/// Waits until a delivery is in progress.
-fn until_begun(redis: &Redis) {
-    let progress = || redis.raw::<Option<String>>(&["HGET", "ff:{f1}:fanout:progress", "deliver:1"]);
-    while progress().is_none() {
+/// Waits until the delivery of a post is in progress.
+fn until_begun(redis: &Redis, post: PostId) {
+    let job = format!("deliver:{post}");
+    let progress = || redis.raw::<Option<String>>(&["HGET", "ff:{f1}:fanout:progress", &job]);
+    let has_begun = (0..30_000).any(|_| {
         std::thread::sleep(Duration::from_millis(1));
-    }
+        progress().is_some()
+    });
+    assert!(has_begun, "the delivery of {post} has not begun");
 }
 
 /// Returns the numbers of followers that have the post once, and more than once.
@@ -78,14 +81,14 @@ async fn a_delivery_that_is_killed_in_the_middle_is_finished_by_another_server()
     let (one, other) = (serve(), serve());
     other.signal("-STOP");
     let post = publish(&app, author).await;
-    until_begun(&redis);
+    until_begun(&redis, post);
     one.kill();
     let (some, _) = receivers(&redis, FOLLOWERS, post);
     assert!(0 < some && some < FOLLOWERS as u64, "it was killed in the middle: {some}");
     other.signal("-CONT");
     assert!(eventually(|| redis.raw::<u64>(&["XLEN", "ff:{f1}:fanout"]) == 0));
     assert_eq!(receivers(&redis, FOLLOWERS, post), (FOLLOWERS as u64, 0));
-    let delivery: String = redis.raw(&["HGET", "ff:{p1}:post", "delivery"]);
+    let delivery: String = redis.raw(&["HGET", &format!("ff:{{p{post}}}:post"), "delivery"]);
     assert_eq!(delivery, format!("delivered:{FOLLOWERS}"));
     assert_eq!(app.backlog().await.unwrap().jobs, 0);
     assert_eq!(other.stop(), Some(0));
@@ -98,7 +101,7 @@ async fn a_delivery_that_is_stopped_is_given_to_another_process_at_once() {
     let (app, author) = audience(&redis, FOLLOWERS).await;
     let post = publish(&app, author).await;
     let mut one = deliver(&redis);
-    until_begun(&redis);
+    until_begun(&redis, post);
     Command::new("kill").arg(one.id().to_string()).status().unwrap();
     assert_eq!(one.wait().unwrap().code(), Some(0));
     assert!(receivers(&redis, FOLLOWERS, post).0 < FOLLOWERS as u64);
