@@ -21,6 +21,7 @@ use fanfold::app::post::NewPost;
 use fanfold::app::timeline::TimelineQuery;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Timestamp;
+use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::{Content, Visibility};
@@ -72,6 +73,7 @@ async fn publish(app: &App, reader: &Viewer, sizes: &Sizes) -> Vec<PostId> {
     let mut ids = Vec::with_capacity(sizes.authors * sizes.posts);
     for number in 0..sizes.posts {
         let post = |&author: &UserId| NewPost {
+            references: References::default(),
             author,
             content: content.clone(),
             platform: None,

@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use fanfold::app::App;
 use fanfold::app::import::ImportFollow;
+use fanfold::app::post::PublishRequest;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::{PostId, UserId};
-use fanfold::model::post::Visibility;
 use redis::aio::MultiplexedConnection;
 
 use crate::ground::{Redis, is_measured};
@@ -107,8 +107,14 @@ impl Bench {
 
     async fn publish(&self, author: &Author) -> (PostId, Duration) {
         let began = Instant::now();
-        let post =
-            self.app.publish(&author.viewer, "hello", Some("bench"), Visibility::Public, None).await.unwrap();
+        let post = self
+            .app
+            .publish(
+                &author.viewer,
+                PublishRequest { content: "hello", platform: Some("bench"), ..PublishRequest::default() },
+            )
+            .await
+            .unwrap();
         (post, began.elapsed())
     }
 
@@ -151,7 +157,9 @@ impl Bench {
             .map(|_| {
                 let (app, viewer) = (self.app.clone(), self.busy.viewer.clone());
                 tokio::spawn(async move {
-                    app.publish(&viewer, "flood", None, Visibility::Public, None).await.is_ok()
+                    app.publish(&viewer, PublishRequest { content: "flood", ..PublishRequest::default() })
+                        .await
+                        .is_ok()
                 })
             })
             .collect();

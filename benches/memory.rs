@@ -25,6 +25,7 @@ use fanfold::app::App;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
 use fanfold::model::clock::{Day, Timestamp};
+use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::{Content, Visibility};
@@ -87,6 +88,7 @@ async fn follow(app: &App, ids: &[UserId], sizes: &Sizes) {
 async fn publish(app: &App, ids: &[UserId], sizes: &Sizes) -> Vec<PostId> {
     let content = Content::parse("With the lights out somebody had mended the wobbly table.").unwrap();
     let post = |number: usize| NewPost {
+        references: References::default(),
         author: ids[number % ids.len()],
         content: content.clone(),
         platform: None,

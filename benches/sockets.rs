@@ -25,8 +25,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold::app::App;
+use fanfold::app::post::PublishRequest;
 use fanfold::app::session::Opened;
-use fanfold::model::post::Visibility;
 use futures::SinkExt as _;
 use futures::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
@@ -212,7 +212,7 @@ async fn prepare(server: &Server, app: &App, sizes: &Sizes) -> (Vec<(String, Val
         app.follow(&user.viewer, author.viewer.user().unwrap()).await.unwrap();
     }
     let publish = async |content: &str| {
-        app.publish(&author.viewer, content, None, Visibility::Public, None).await.unwrap()
+        app.publish(&author.viewer, PublishRequest { content, ..PublishRequest::default() }).await.unwrap()
     };
     let mut cursors = Vec::new();
     publish("start").await;

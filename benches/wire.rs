@@ -23,12 +23,12 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use fanfold::app::App;
+use fanfold::app::post::PublishRequest;
 use fanfold::app::session::Opened;
 use fanfold::app::viewer::{Caller, Viewer};
 use fanfold::config::GraphqlConfig;
 use fanfold::graphql::error::GraphqlResponse;
 use fanfold::graphql::{Api, GraphqlRequest};
-use fanfold::model::post::Visibility;
 use futures::stream::{self, StreamExt as _};
 use futures::{SinkExt as _, future::join_all};
 use serde_json::{Value, json};
@@ -136,7 +136,12 @@ async fn measure_watching(redis: &Redis, app: &App, server: &Server, sizes: &Siz
         published.lock().unwrap().push(Instant::now());
         let (app, viewer): (App, Viewer) = (app.clone(), authors[number % authors.len()].viewer.clone());
         publishing.push(tokio::spawn(async move {
-            app.publish(&viewer, &number.to_string(), None, Visibility::Public, None).await.unwrap();
+            app.publish(
+                &viewer,
+                PublishRequest { content: &number.to_string(), ..PublishRequest::default() },
+            )
+            .await
+            .unwrap();
         }));
     }
     join_all(publishing).await.into_iter().for_each(Result::unwrap);

@@ -3,6 +3,7 @@
 use fanfold::app::App;
 use fanfold::config::RelationStrategy;
 use fanfold::model::clock::Timestamp;
+use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::{Content, Delivery, Platform, Visibility};
@@ -206,7 +207,9 @@ impl Meter {
         let content = Content::parse(&"a".repeat(100)).unwrap();
         let (keys, web) = (self.app.store().keys(), Platform::parse("web").unwrap());
         let pushed = Delivery::Pushed { followers: 200 };
-        let create = |draft| post::create(keys, &draft, &content, Some(&web), Visibility::Public, pushed);
+        let none = References::default();
+        let create =
+            |draft| post::create(keys, &draft, &content, Some(&web), Visibility::Public, &none, pushed);
         let commands = drafts(effort, round).map(create).collect();
         self.inside(commands).await
     }

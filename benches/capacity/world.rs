@@ -6,6 +6,7 @@ use fanfold::app::App;
 use fanfold::app::post::NewPost;
 use fanfold::app::user::NewAccount;
 use fanfold::model::clock::Day;
+use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::{Content, Platform, Visibility};
@@ -178,6 +179,7 @@ impl<'a> World<'a> {
 
     fn post(&self, author: UserId, round: u64) -> NewPost {
         NewPost {
+            references: References::default(),
             author,
             content: Content::parse(&text(author.get() * POSTS + round, 100)).unwrap(),
             platform: Some(Platform::parse("web").unwrap()),

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use fanfold::app::App;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::live::Listener;
+use fanfold::app::post::PublishRequest;
 use fanfold::app::timeline::TimelineQuery;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::model::page::{Direction, Window};
-use fanfold::model::post::Visibility;
 use fanfold::model::user::UserFields;
 use futures::stream::{self, StreamExt as _};
 use tokio::task::JoinSet;
@@ -87,7 +87,10 @@ impl Audience {
     async fn deliver(&self, posts: usize) -> f64 {
         let began = Instant::now();
         for _ in 0..posts {
-            self.app.publish(&self.author, "hello", None, Visibility::Public, None).await.unwrap();
+            self.app
+                .publish(&self.author, PublishRequest { content: "hello", ..PublishRequest::default() })
+                .await
+                .unwrap();
         }
         while self.app.backlog().await.unwrap().jobs > 0 {
             sleep(POLLED).await;
@@ -165,7 +168,10 @@ impl Audience {
 
     async fn keep_publishing(&self) {
         loop {
-            let _ = self.app.publish(&self.author, "after", None, Visibility::Public, None).await;
+            let _ = self
+                .app
+                .publish(&self.author, PublishRequest { content: "after", ..PublishRequest::default() })
+                .await;
             sleep(PUBLISHED).await;
         }
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::app::import::ImportFollow;
+use fanfold::app::post::PublishRequest;
 use fanfold::model::clock::Timestamp;
-use fanfold::model::post::Visibility;
 use tempfile::TempDir;
 
 use crate::ground::app_at;
@@ -67,7 +67,12 @@ async fn other_user(app: &App) -> (String, Vec<Vec<u8>>) {
     let opened = app.register("other", "correct horse", None, None, None, None).await.unwrap();
     let (other, token) = (opened.viewer.user().unwrap(), opened.token.expose());
     for content in ["one", "two", "three"] {
-        app.publish(&opened.viewer, content, Some("bench"), Visibility::Public, None).await.unwrap();
+        app.publish(
+            &opened.viewer,
+            PublishRequest { content, platform: Some("bench"), ..PublishRequest::default() },
+        )
+        .await
+        .unwrap();
     }
     let lists = "{ viewer { user { followers(first: 20) { totalCount nodes { username } }
         posts(first: 20) { totalCount nodes { content } } } } }";

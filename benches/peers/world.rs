@@ -8,6 +8,7 @@ use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
 use fanfold::app::user::NewAccount;
 use fanfold::model::clock::Timestamp;
+use fanfold::model::details::References;
 use fanfold::model::id::UserId;
 use fanfold::model::post::{Content, Visibility};
 use fanfold::model::user::{Bio, DisplayName, Username};
@@ -163,6 +164,7 @@ async fn publish(app: &App, authors: &[UserId]) {
     let all = (0..POSTS).flat_map(|_| authors);
     let newest = (0..POSTS).flat_map(|_| &authors[authors.len() - AUTHORS..]);
     let post = |(number, &author): (usize, &UserId)| NewPost {
+        references: References::default(),
         author,
         content: Content::parse(&format!("{} ({number})", SAYINGS[number % SAYINGS.len()])).unwrap(),
         platform: None,

@@ -13,6 +13,7 @@ use fanfold::app::post::NewPost;
 use fanfold::config::{GraphqlConfig, HttpConfig};
 use fanfold::graphql::{Api, GraphqlRequest};
 use fanfold::model::clock::Timestamp;
+use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::moderation::{ReportReason, Reported};
 use fanfold::model::moderator::Moderator;
@@ -208,6 +209,7 @@ async fn publish(app: &App, authors: &[UserId], viewer: UserId) -> Vec<PostId> {
     let mut oldest = Vec::new();
     for number in 0..POSTS {
         let post = |(index, &author): (usize, &UserId)| NewPost {
+            references: References::default(),
             author,
             // As in practice, few posts have wide characters.
             content: contents[usize::from(index % 8 == 0)].clone(),

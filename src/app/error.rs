@@ -142,6 +142,8 @@ pub enum Reason {
     FollowLimit,
     /// The user has reached the limit of the list.
     ListLimit,
+    /// The post cannot be that visible, or refer to a post that is not.
+    Visibility,
     /// The object belongs to another user.
     NotYours,
     /// The idempotency key was already used for a different post.
@@ -171,6 +173,9 @@ pub enum Field {
     Until,
     Content,
     Platform,
+    Visibility,
+    InReplyTo,
+    QuoteOf,
     IdempotencyKey,
     PostId,
     Country,

@@ -131,6 +131,7 @@ impl App {
                 Operation::Subject { subject, user } => {
                     self.redo_subject(*subject, *user, is_abandoned).await
                 }
+                Operation::Refer { author, post } => self.redo_referrals(*author, *post).await,
                 Operation::Delete { author, post } => {
                     self.finish_deletion(*author, *post, is_abandoned).await
                 }
@@ -156,6 +157,7 @@ impl App {
             | Operation::Public { .. }
             | Operation::Name { .. }
             | Operation::Subject { .. }
+            | Operation::Refer { .. }
             | Operation::Delete { .. } => true,
         });
         self.forget(&done).await?;

@@ -10,6 +10,12 @@ pub(super) trait Dialect: sqlx::Database {
     const LEAST: &str;
     /// Hint after a table's name to read it by the index of posts in order.
     const IN_ORDER: &str;
+    /// Suffix of a SELECT in a transaction that locks the rows.
+    const FOR_UPDATE: &str;
+    /// Beginning of an INSERT that keeps existing rows, which do not count as affected.
+    const INSERT_NEW: &str;
+    /// Suffix of the same INSERT.
+    const KEEP_EXISTING: &str;
     /// Suffix of an INSERT of a setting that keeps an existing value.
     const KEEP_SETTING: &str;
     /// Suffix of an INSERT of a day's visits that keeps an existing number if it is greater.
@@ -23,6 +29,8 @@ pub(super) trait Dialect: sqlx::Database {
 
 macro_rules! on_conflict {
     () => {
+        const INSERT_NEW: &str = "INSERT INTO ";
+        const KEEP_EXISTING: &str = " ON CONFLICT DO NOTHING";
         const KEEP_SETTING: &str = " ON CONFLICT (name) DO NOTHING";
         const KEEP_GREATER_VISITS: &str = " ON CONFLICT (day) DO UPDATE \
             SET visitors = excluded.visitors WHERE excluded.visitors > visits.visitors";
@@ -45,6 +53,8 @@ impl Dialect for sqlx::Sqlite {
     const GREATEST: &str = "MAX";
     const LEAST: &str = "MIN";
     const IN_ORDER: &str = "";
+    // A writer has the whole database to itself.
+    const FOR_UPDATE: &str = "";
     on_conflict!();
 }
 
@@ -53,6 +63,7 @@ impl Dialect for sqlx::Postgres {
     const GREATEST: &str = "GREATEST";
     const LEAST: &str = "LEAST";
     const IN_ORDER: &str = "";
+    const FOR_UPDATE: &str = " FOR UPDATE";
     on_conflict!();
 }
 
@@ -62,6 +73,9 @@ impl Dialect for sqlx::MySql {
     const GREATEST: &str = "GREATEST";
     const LEAST: &str = "LEAST";
     const IN_ORDER: &str = " FORCE INDEX (posts_in_order)";
+    const FOR_UPDATE: &str = " FOR UPDATE";
+    const INSERT_NEW: &str = "INSERT IGNORE INTO ";
+    const KEEP_EXISTING: &str = "";
     const KEEP_SETTING: &str = " ON DUPLICATE KEY UPDATE value = value";
     const KEEP_GREATER_VISITS: &str =
         " ON DUPLICATE KEY UPDATE visitors = GREATEST(visitors, VALUES(visitors))";

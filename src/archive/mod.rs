@@ -9,6 +9,7 @@ pub mod error;
 mod pool;
 pub mod post;
 pub mod range;
+pub mod referrer;
 mod visit;
 
 use std::path::Path;

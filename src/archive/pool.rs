@@ -58,6 +58,7 @@ macro_rules! migrations {
             (2, include_str!(concat!("migrations/", $kind, "/0002_periods.sql"))),
             (3, include_str!(concat!("migrations/", $kind, "/0003_visibility.sql"))),
             (4, include_str!(concat!("migrations/", $kind, "/0004_versions.sql"))),
+            (5, include_str!(concat!("migrations/", $kind, "/0005_referrers.sql"))),
         ]
     };
 }

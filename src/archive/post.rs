@@ -4,15 +4,18 @@
 //!
 //! Not here: posts by author (`archive::range`), combined reads of Redis and the archive (`app::archive`).
 
+use std::collections::{HashMap, HashSet};
+
 use sqlx::{Connection as _, Database, Encode, QueryBuilder, Type};
 
 use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
+use crate::archive::referrer::kind_number;
 use crate::archive::{ANSWER, Archive, WRITE, number};
 use crate::budget::{self, Resource};
 use crate::model::clock::Timestamp;
-use crate::model::details::Details;
+use crate::model::details::{Details, Referral};
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Delivery, Post, Visibility};
 
@@ -105,25 +108,54 @@ pub struct Counts {
 }
 
 impl Archive {
-    /// Writes posts and tombstones atomically. A post replaces an earlier version of itself; of the same version, a write
-    /// may complete the delivery. A later version stays unchanged. A tombstone stays a tombstone. Writing a tombstone
-    /// for an existing post turns the post into a tombstone.
-    pub async fn write(&self, posts: &[Post], tombstones: &[(PostId, UserId)]) -> Result<(), Error> {
+    /// Writes posts and tombstones atomically. A post replaces an earlier version of itself, and `referrals` its lists of
+    /// referrers; of the same version, a write may complete the delivery. A later version stays unchanged. A tombstone
+    /// stays a tombstone. Writing a tombstone for an existing post turns the post into a tombstone.
+    pub async fn write(
+        &self,
+        posts: &[Post],
+        tombstones: &[(PostId, UserId)],
+        referrals: &[Referral],
+    ) -> Result<(), Error> {
+        // Posts that never changed have no lists.
+        let changed: Vec<&Post> = posts.iter().filter(|post| post.details.version > 0).collect();
+        let posts: Vec<&Post> = posts.iter().collect();
         self.ask("archive: write", WRITE, async |lease| {
             on!(lease, |connection, Sql| {
-                let mut transaction = connection.begin().await?;
-                for posts in posts.chunks(MOST_ROWS) {
-                    let mut insert = QueryBuilder::<Sql>::new("INSERT INTO posts (");
-                    insert.push(COLUMNS).push(", version, deleted) ");
+                let insert = |posts: &[&Post], beginning: &str, version: fn(&Post) -> i64, end: &str| {
+                    let mut insert = QueryBuilder::<Sql>::new(beginning);
+                    insert.push("posts (").push(COLUMNS).push(", version, deleted) ");
                     insert.push_values(posts, |mut row, post| {
                         let (delivery, followers) = delivery_columns(post.delivery);
                         row.push_bind(number(post.id.get())).push_bind(number(post.author.get()));
                         row.push_bind(post.created_at.as_millis()).push_bind(post.content.as_str());
                         row.push_bind(post.platform.as_deref()).push_bind(delivery).push_bind(followers);
                         row.push_bind(post.visibility.word()).push_bind(details_column(&post.details));
-                        row.push_bind(number(post.details.version)).push("0");
+                        row.push_bind(version(post)).push("0");
                     });
-                    insert.push(Sql::REPLACE_EARLIER_POST);
+                    insert.push(end);
+                    insert
+                };
+                let mut transaction = connection.begin().await?;
+                // Locks the rows of the changed posts, and finds those that this call replaces. A missing row is first
+                // inserted as an earlier version, so that of two movers only one finds it to be earlier.
+                let mut replaced = HashSet::new();
+                for posts in changed.chunks(MOST_ROWS) {
+                    let mut earlier = insert(posts, Sql::INSERT_NEW, |_| -1, Sql::KEEP_EXISTING);
+                    earlier.build().persistent(false).execute(&mut *transaction).await?;
+                    let mut lock = QueryBuilder::<Sql>::new("SELECT id, author, version FROM posts");
+                    push_in(&mut lock, " WHERE deleted = 0 AND id", posts.iter().map(|post| post.id.get()));
+                    lock.push(Sql::FOR_UPDATE);
+                    let locked: Vec<(i64, i64, i64)> =
+                        lock.build_query_as().fetch_all(&mut *transaction).await?;
+                    let locked: HashMap<i64, (i64, i64)> =
+                        locked.into_iter().map(|(id, author, version)| (id, (author, version))).collect();
+                    replaced
+                        .extend(posts.iter().filter(|post| is_replaced(post, &locked)).map(|post| post.id));
+                }
+                for posts in posts.chunks(MOST_ROWS) {
+                    let version = |post: &Post| number(post.details.version);
+                    let mut insert = insert(posts, "INSERT INTO ", version, Sql::REPLACE_EARLIER_POST);
                     insert.build().persistent(false).execute(&mut *transaction).await?;
                 }
                 for tombstones in tombstones.chunks(MOST_ROWS) {
@@ -132,6 +164,31 @@ impl Archive {
                         row.push_bind(number(id.get())).push_bind(number(author.get())).push("1");
                     });
                     insert.push(Sql::ERASE_POST);
+                    insert.build().persistent(false).execute(&mut *transaction).await?;
+                    let mut deleted = QueryBuilder::<Sql>::new("SELECT id FROM posts");
+                    push_in(
+                        &mut deleted,
+                        " WHERE deleted = 1 AND id",
+                        tombstones.iter().map(|(id, _)| id.get()),
+                    );
+                    let deleted: Vec<(i64,)> = deleted.build_query_as().fetch_all(&mut *transaction).await?;
+                    replaced.extend(deleted.into_iter().filter_map(|(id,)| PostId::new(id.unsigned_abs())));
+                }
+                let lists: Vec<PostId> = replaced.iter().copied().collect();
+                for targets in lists.chunks(MOST_ROWS) {
+                    let mut delete = QueryBuilder::<Sql>::new("DELETE FROM referrers");
+                    push_in(&mut delete, " WHERE target", targets.iter().map(|target| target.get()));
+                    delete.build().execute(&mut *transaction).await?;
+                }
+                let entries: Vec<&Referral> =
+                    referrals.iter().filter(|referral| replaced.contains(&referral.target)).collect();
+                for entries in entries.chunks(MOST_ROWS) {
+                    let mut insert =
+                        QueryBuilder::<Sql>::new("INSERT INTO referrers (kind, target, referrer) ");
+                    insert.push_values(entries, |mut row, referral| {
+                        row.push(kind_number(referral.kind)).push_bind(number(referral.target.get()));
+                        row.push_bind(number(referral.referrer.get()));
+                    });
                     insert.build().persistent(false).execute(&mut *transaction).await?;
                 }
                 Ok(transaction.commit().await?)
@@ -227,7 +284,7 @@ impl Archive {
 
 /// Appends an `IN (…)` condition for `values`. Rounds the number of parameters up to a power of two,
 /// so that databases cache few distinct statements.
-fn push_in<Sql: Database>(
+pub(super) fn push_in<Sql: Database>(
     read: &mut QueryBuilder<Sql>,
     column: &str,
     values: impl ExactSizeIterator<Item = u64> + Clone,
@@ -269,8 +326,15 @@ fn delivery(word: &str, followers: Option<i64>) -> Option<Delivery> {
     }
 }
 
+/// Returns true if a post replaces the version of it that is in the archive. `locked` has the author and version of rows.
+fn is_replaced(post: &Post, locked: &HashMap<i64, (i64, i64)>) -> bool {
+    locked.get(&number(post.id.get())).is_some_and(|&(author, version)| {
+        author == number(post.author.get()) && version < number(post.details.version)
+    })
+}
+
 /// Formats details; `None` for those of a plain post.
-fn details_column(details: &Details) -> Option<String> {
+pub(super) fn details_column(details: &Details) -> Option<String> {
     (*details != Details::default()).then(|| details.to_string())
 }
 

@@ -10,6 +10,7 @@ use crate::app::post::NewPost;
 use crate::app::user::NewAccount;
 use crate::cli::progress;
 use crate::model::clock::Timestamp;
+use crate::model::details::References;
 use crate::model::id::UserId;
 use crate::model::post::{Content, Platform, Visibility};
 
@@ -170,6 +171,7 @@ async fn publish(app: &App, ids: &[UserId], Sayings { count, mut sayings }: Sayi
             is_new
         };
         let post = |Saying { author, content, platform, at }: Saying| NewPost {
+            references: References::default(),
             author: ids[author as usize],
             content,
             platform,

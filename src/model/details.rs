@@ -104,11 +104,53 @@ impl Reply {
     }
 }
 
+/// The kinds of posts that refer to another post, which has a list of each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReferrerKind {
+    /// Posts that reply to the post.
+    Reply,
+    /// Posts that quote the post.
+    Quote,
+}
+
+impl ReferrerKind {
+    /// All kinds.
+    pub const ALL: [Self; 2] = [Self::Reply, Self::Quote];
+}
+
+/// An entry of a post in another post's list of referrers. It exists as long as the post does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Referral {
+    /// The list.
+    pub kind: ReferrerKind,
+    /// The post that has the list.
+    pub target: PostId,
+    /// The post that refers to it.
+    pub referrer: PostId,
+    /// True if the entry counts, since its post is public.
+    pub is_counted: bool,
+}
+
 impl References {
     /// Returns true if the post refers to nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Returns the entries of this post in the lists of others. They count if the post is public.
+    pub fn referrals(&self, referrer: PostId, is_public: bool) -> impl Iterator<Item = Referral> + use<> {
+        let parent = self.reply.as_ref().map(|reply| (ReferrerKind::Reply, reply.parent().post));
+        let quoted = self.quoted.map(|quoted| (ReferrerKind::Quote, quoted.post));
+        let referral = move |(kind, target)| Referral { kind, target, referrer, is_counted: is_public };
+        parent.into_iter().chain(quoted).map(referral)
+    }
+
+    /// Returns the references to posts, without those that belong to the text.
+    #[must_use]
+    pub fn to_posts(&self) -> Self {
+        let Self { reply, quoted, original, .. } = self;
+        Self { reply: reply.clone(), quoted: *quoted, original: *original, ..Self::default() }
     }
 }
 

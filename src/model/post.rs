@@ -35,14 +35,21 @@ impl IdempotencyKey {
 }
 
 impl Digest {
-    /// Computes the digest of a post's content, platform and visibility. The digest of a public post is the same as in
-    /// versions in which all posts were public.
+    /// Computes the digest of a post's content, platform, visibility, and the posts to which it replies and which it
+    /// quotes. The digest of a public post that refers to none is the same as in versions that had no other posts.
     #[must_use]
-    pub fn of_post(content: &Content, platform: Option<&Platform>, visibility: Visibility) -> Self {
+    pub fn of_post(
+        content: &Content,
+        platform: Option<&Platform>,
+        visibility: Visibility,
+        references: [Option<PostId>; 2],
+    ) -> Self {
         let (content, platform) = (Some(content.as_str()), platform.map(Platform::as_str));
-        match visibility.word() {
-            None => Self::of([content, platform]),
-            word => Self::of([content, platform, word]),
+        let [reply, quote] = references.map(|post| post.map(|post| post.to_string()));
+        match (visibility.word(), &reply, &quote) {
+            (None, None, None) => Self::of([content, platform]),
+            (word, None, None) => Self::of([content, platform, word]),
+            (word, ..) => Self::of([content, platform, word, reply.as_deref(), quote.as_deref()]),
         }
     }
 }
@@ -138,20 +145,34 @@ mod tests {
         let content = |text| Content::parse(text).unwrap();
         let platform = |text| Platform::parse(text).unwrap();
         let public = |text, platform: Option<Platform>| {
-            Digest::of_post(&content(text), platform.as_ref(), Visibility::Public)
+            Digest::of_post(&content(text), platform.as_ref(), Visibility::Public, [None, None])
         };
         let bare = public("ab", None);
         assert_eq!(bare, public(" ab ", None));
         assert_ne!(bare, public("a", Some(platform("b"))));
         assert_ne!(public("a", Some(platform("bc"))), public("ab", Some(platform("c"))));
-        assert_ne!(bare, Digest::of_post(&content("ab"), None, Visibility::Followers));
+        let with = |visibility, references: [u64; 2]| {
+            Digest::of_post(&content("ab"), None, visibility, references.map(PostId::new))
+        };
+        let all = [
+            bare,
+            with(Visibility::Followers, [0, 0]),
+            with(Visibility::Public, [1, 0]),
+            with(Visibility::Public, [0, 1]),
+            with(Visibility::Public, [1, 1]),
+            with(Visibility::Followers, [1, 0]),
+        ];
+        for (index, digest) in all.iter().enumerate() {
+            assert!(!all[..index].contains(digest), "{index}");
+        }
         assert_eq!(Digest::parse(&bare.to_string()), Some(bare));
     }
 
     #[test]
     fn the_digest_of_a_public_post_is_part_of_the_stored_data() {
         let (content, platform) = (Content::parse("ab").unwrap(), Platform::parse("web").unwrap());
-        let digest = |visibility| Digest::of_post(&content, Some(&platform), visibility).to_string();
+        let digest =
+            |visibility| Digest::of_post(&content, Some(&platform), visibility, [None, None]).to_string();
         assert_eq!(digest(Visibility::Public), Digest::of([Some("ab"), Some("web")]).to_string());
         assert_ne!(digest(Visibility::Public), digest(Visibility::Followers));
     }

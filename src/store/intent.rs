@@ -7,7 +7,7 @@
 //!
 //! Intents are spread over partitions, each a sorted set scored by the operation's start time. A member is
 //! `edge:follower:followee:token`, `block:user:other:token`, `public:user:token`, `name:username:id:token`,
-//! `subject:subject:id:token` or `delete:author:post:token`.
+//! `subject:subject:id:token`, `refer:author:post:token` or `delete:author:post:token`.
 
 use std::fmt;
 
@@ -63,6 +63,13 @@ pub enum Operation {
         /// Id of the user to create.
         user: UserId,
     },
+    /// Entering a post in the lists of the posts that it refers to.
+    Refer {
+        /// The post's author.
+        author: UserId,
+        /// Post that refers to others.
+        post: PostId,
+    },
     /// Deleting a post.
     Delete {
         /// The post's author.
@@ -80,6 +87,7 @@ impl fmt::Display for Intent {
             Operation::Public { user } => write!(formatter, "public:{user}")?,
             Operation::Name { username, user } => write!(formatter, "name:{username}:{user}")?,
             Operation::Subject { subject, user } => write!(formatter, "subject:{subject}:{user}")?,
+            Operation::Refer { author, post } => write!(formatter, "refer:{author}:{post}")?,
             Operation::Delete { author, post } => write!(formatter, "delete:{author}:{post}")?,
         }
         write!(formatter, ":{:x}", self.token)
@@ -104,6 +112,9 @@ impl Intent {
             ("subject", subject) => {
                 Operation::Subject { subject: Subject::parse(subject)?, user: next()?.parse().ok()? }
             }
+            ("refer", author) => {
+                Operation::Refer { author: author.parse().ok()?, post: next()?.parse().ok()? }
+            }
             ("delete", author) => {
                 Operation::Delete { author: author.parse().ok()?, post: next()?.parse().ok()? }
             }
@@ -120,6 +131,7 @@ impl Intent {
         | Operation::Public { user }
         | Operation::Name { user, .. }
         | Operation::Subject { user, .. }
+        | Operation::Refer { author: user, .. }
         | Operation::Delete { author: user, .. }) = self.operation;
         u32::try_from(user.get() % u64::from(INTENT_PARTITIONS)).unwrap_or(0)
     }
@@ -181,6 +193,7 @@ mod tests {
         let subject = Subject::parse("000000000000000000000000000000ab").unwrap();
         let subject = Operation::Subject { subject, user: id(7) };
         let delete = Operation::Delete { author: id(7), post: PostId::new(9).unwrap() };
+        let refer = Operation::Refer { author: id(7), post: PostId::new(9).unwrap() };
         let block = Operation::Block { user: id(7), other: id(9) };
         let public = Operation::Public { user: id(7) };
         for (operation, text) in [
@@ -189,6 +202,7 @@ mod tests {
             (public, "public:7:ff"),
             (name, "name:a_b:7:ff"),
             (subject, "subject:000000000000000000000000000000ab:7:ff"),
+            (refer, "refer:7:9:ff"),
             (delete, "delete:7:9:ff"),
         ] {
             let intent = Intent { operation, token: 0xff };

@@ -37,6 +37,7 @@
 //! | `ff:{u7}:requests` | sorted set | users who have requested to follow user 7, by time: the mirror |
 //! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its intersections with `following` and `followers`; N is a nonce |
 //! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; `visibility`, if only followers can see the post; `details`, unless it is a plain post, in the format of [`Details`](crate::model::details::Details); or a tombstone: `author`, `deleted`, `visibility` as before, and `settled` (1 once the archive has recorded the deletion, 2 if the post was never visible); or, for a minute after the post was archived, only `archived`, the author |
+//! | `ff:{p9}:replies`, `…:quotes` | list | the posts that reply to post 9, and those that quote it, in descending order of id, while post 9 has a record |
 //! | `ff:{u7}:posts` | list | user 7's hot posts, in descending order of id |
 //! | `ff:{u7}:posts:times` | list | creation time and last bits of the id of each post in `posts`, in the same order; see `store/lua/part/times.lua` |
 //! | `ff:{u7}:limited` | sorted set | those of `posts` that only followers can see, by creation time |
@@ -97,6 +98,7 @@ use std::sync::Arc;
 use redis::{RedisWrite, ToRedisArgs};
 
 use crate::model::clock::Day;
+use crate::model::details::ReferrerKind;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::invite::InviteCode;
@@ -559,6 +561,16 @@ impl Keys {
         self.key(Tag::Post(post), "post")
     }
 
+    /// Returns the key of a hot post's replies or of the posts that quote it.
+    #[must_use]
+    pub fn referrers(&self, post: PostId, kind: ReferrerKind) -> Key<List> {
+        let rest = match kind {
+            ReferrerKind::Reply => "replies",
+            ReferrerKind::Quote => "quotes",
+        };
+        self.key(Tag::Post(post), rest)
+    }
+
     /// Returns the key of a user's hot posts.
     #[must_use]
     pub fn posts(&self, author: UserId) -> Key<List> {
@@ -958,6 +970,8 @@ mod tests {
         assert_eq!(keys.account_jobs().name(), "ff:{g}:account:jobs");
         assert_eq!(keys.numbered_stars().name(), "ff:{g}:stars:numbered");
         assert_eq!(keys.post(post).name(), "ff:{p9}:post");
+        assert_eq!(keys.referrers(post, ReferrerKind::Reply).name(), "ff:{p9}:replies");
+        assert_eq!(keys.referrers(post, ReferrerKind::Quote).name(), "ff:{p9}:quotes");
         assert_eq!(keys.posts(user).name(), "ff:{u7}:posts");
         assert_eq!(keys.post_times(user).name(), "ff:{u7}:posts:times");
         assert_eq!(keys.limited(user).name(), "ff:{u7}:limited");

@@ -42,6 +42,7 @@ mod pool;
 pub mod post;
 pub mod post_list;
 pub mod post_times;
+pub mod referrer;
 pub mod region;
 pub mod relation;
 mod replica;

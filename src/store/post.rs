@@ -9,7 +9,7 @@
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::model::clock::Timestamp;
-use crate::model::details::Details;
+use crate::model::details::{Details, References, ReferrerKind};
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, Platform, Post, Visibility};
@@ -40,6 +40,7 @@ pub fn create(
     content: &Content,
     platform: Option<&Platform>,
     visibility: Visibility,
+    references: &References,
     delivery: Delivery,
 ) -> Command<Option<Delivery>> {
     let Draft { id, note } = draft;
@@ -54,6 +55,10 @@ pub fn create(
     let create = match visibility.word() {
         Some(word) => create.arg("visibility").arg(word),
         None => create,
+    };
+    let create = match print_details(&Details { references: references.clone(), ..Details::default() }) {
+        details if details.is_empty() => create,
+        details => create.arg("details").arg(details),
     };
     create.reply::<Option<String>>().map(|delivery| Ok(delivery.as_deref().and_then(parse_delivery)))
 }
@@ -182,6 +187,8 @@ pub enum Record {
         author: UserId,
         /// The deleted post's visibility.
         visibility: Visibility,
+        /// The posts to which the deleted post referred.
+        references: References,
         /// True if the archive has recorded the deletion.
         is_settled: bool,
     },
@@ -225,30 +232,32 @@ fn record(id: PostId, row: Reply<'_>) -> Result<Record, Error> {
     let visibility = Visibility::of_word(visibility.map(|word| word.text().unwrap_or_default()))
         .ok_or_else(|| corrupt("known visibility"))?;
     let settled = settled.map(number).transpose()?;
-    let Some(content) = content else {
-        // Versions that do not know this value treat the record as a settled tombstone: also correct.
-        if settled == Some(2) {
-            return Ok(Record::Revoked { author });
-        }
-        return Ok(Record::Tombstone { author, visibility, is_settled: settled.is_some() });
-    };
-    let created_at = Timestamp::from_millis(number(created_at.ok_or_else(|| corrupt("created_at"))?)?);
-    let delivery =
-        delivery.and_then(Reply::text).and_then(parse_delivery).ok_or_else(|| corrupt("delivery"))?;
-    let details = match details {
+    let details: Details = match details {
         Some(details) => {
             details.text().and_then(|text| text.parse().ok()).ok_or_else(|| corrupt("details"))?
         }
         None => Details::default(),
     };
+    let Some(content) = content else {
+        // Versions that do not know this value treat the record as a settled tombstone: also correct.
+        if settled == Some(2) {
+            return Ok(Record::Revoked { author });
+        }
+        let references = details.references;
+        return Ok(Record::Tombstone { author, visibility, references, is_settled: settled.is_some() });
+    };
+    let created_at = Timestamp::from_millis(number(created_at.ok_or_else(|| corrupt("created_at"))?)?);
+    let delivery =
+        delivery.and_then(Reply::text).and_then(parse_delivery).ok_or_else(|| corrupt("delivery"))?;
     let (content, platform) = (text(content)?, platform.map(text).transpose()?);
     Ok(Record::Live(Post { id, author, content, platform, visibility, created_at, delivery, details }))
 }
 
-/// Replaces an archived post's record by a marker, which expires, unless the record differs from `post`. Returns true if
-/// no record is left.
+/// Replaces an archived post's record by a marker, which expires, and deletes the lists of its referrers, unless the
+/// record differs from `post`. Returns true if no record is left.
 pub fn drop(keys: &Keys, post: &Post) -> Command<bool> {
-    let drop = call(&script::DROP_POST).key(&keys.post(post.id)).arg(MARKER_MILLIS);
+    let drop = with_lists(call(&script::DROP_POST).key(&keys.post(post.id)), keys, post.id);
+    let drop = drop.arg(MARKER_MILLIS);
     let drop = drop.arg("author").arg(post.author.get()).arg("content").arg(&post.content);
     let drop = drop.arg("created_at").arg(post.created_at.as_millis());
     let drop = drop.arg("platform").arg(post.platform.as_deref().unwrap_or_default());
@@ -290,11 +299,25 @@ impl FromRedisValue for Erased {
     }
 }
 
-/// Erases a post's content and leaves a tombstone, if the post belongs to `author`. With `archived`, the visibility of
-/// a post in the archive, also leaves a tombstone for a post that only the archive contains.
-pub fn erase(keys: &Keys, author: UserId, id: PostId, archived: Option<Visibility>) -> Command<Erased> {
-    let erase = call(&script::ERASE_POST).key(&keys.post(id)).arg(author.get()).arg(archived.is_some());
-    erase.arg(archived.and_then(Visibility::word).unwrap_or_default()).reply()
+/// Erases a post's content and the lists of its referrers, and leaves a tombstone, if the post belongs to `author`. With
+/// `archived`, the visibility and the references of a post in the archive, also leaves a tombstone for a post that only
+/// the archive contains.
+pub fn erase(
+    keys: &Keys,
+    author: UserId,
+    id: PostId,
+    archived: Option<(Visibility, &References)>,
+) -> Command<Erased> {
+    let visibility = archived.and_then(|(visibility, _)| visibility.word()).unwrap_or_default();
+    let references = archived.map(|(_, references)| references.to_posts()).unwrap_or_default();
+    let details = print_details(&Details { references, ..Details::default() });
+    let erase = with_lists(call(&script::ERASE_POST).key(&keys.post(id)), keys, id);
+    erase.arg(author.get()).arg(archived.is_some()).arg(visibility).arg(details).reply()
+}
+
+/// Adds the keys of the lists that are stored with a post's record.
+fn with_lists(call: Builder, keys: &Keys, id: PostId) -> Builder {
+    ReferrerKind::ALL.into_iter().fold(call, |call, kind| call.key(&keys.referrers(id, kind)))
 }
 
 /// A live or deleted post's author and state.

@@ -114,6 +114,8 @@ scripts! {
     POSTS_PAGE_WITHIN = "part/ids" "part/times" "part/page_within" "posts_page";
     PUBLISH_POST = "part/ids" "part/times" "part/timeline" "part/channel" "part/signal" "part/deliver" "publish_post";
     PULL = "pull";
+    REFER = "part/ids" "part/details" "refer";
+    REFERRERS_PAGE = "part/ids" "referrers_page";
     REMOVE_ARCHIVED_POSTS = "part/ids" "part/times" "remove_archived_posts";
     AUTHENTICATE = "part/bucket" "authenticate";
     AUTHENTICATE_ACCOUNT = "part/bucket" "authenticate_account";

@@ -6,21 +6,26 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::app::App;
 use crate::app::error::Error;
+use crate::app::post::delete::DeletedPost;
 use crate::archive;
 use crate::archive::post::Row;
+use crate::model::details::{Referral, ReferrerKind};
 use crate::model::id::{PostId, UserId};
-use crate::model::post::{Post, Visibility};
+use crate::model::post::Post;
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Entry, Outcome};
 use crate::store::post::{self, Record};
+use crate::store::referrer;
 
 /// The records of a batch, grouped by the work they need.
 #[derive(Default)]
 struct Records {
     live: Vec<Post>,
     tombstones: Vec<(PostId, UserId)>,
-    /// The same tombstones, with the visibility that each post had.
-    deleted: Vec<(PostId, UserId, Visibility)>,
+    /// The same tombstones, with what each records of its post.
+    deleted: Vec<DeletedPost>,
+    /// The lists of referrers of the live posts.
+    referrals: Vec<Referral>,
     /// Tombstones that the archive already has.
     settled: Vec<(PostId, UserId)>,
     missing: Vec<PostId>,
@@ -80,7 +85,7 @@ impl App {
 
         let archive = self.archive().await?;
         if !records.live.is_empty() || !records.tombstones.is_empty() {
-            archive.write(&records.live, &records.tombstones).await?;
+            archive.write(&records.live, &records.tombstones, &records.referrals).await?;
         }
         let rows = archive.read(&ids).await?;
         let mut verdict = judge(&records, rows)?;
@@ -116,15 +121,45 @@ impl App {
             match record {
                 Record::Live(post) => records.live.push(post),
                 Record::Tombstone { author, is_settled: true, .. } => records.settled.push((id, author)),
-                Record::Tombstone { author, is_settled: false, visibility } => {
+                Record::Tombstone { author, is_settled: false, visibility, references } => {
                     records.tombstones.push((id, author));
-                    records.deleted.push((id, author, visibility));
+                    records.deleted.push(DeletedPost { id, author, visibility, references });
                 }
                 // A revoked post has nothing to archive.
                 Record::Missing | Record::Revoked { .. } => records.missing.push(id),
             }
         }
+        // The lists after the records: a list that changes in between is not dropped with its record.
+        records.referrals = self.read_referrals(&records.live).await?;
         Ok(records)
+    }
+
+    /// Reads the lists of referrers of these posts. Makes no round trip for posts that never changed; otherwise one, or
+    /// more for long lists.
+    async fn read_referrals(&self, posts: &[Post]) -> Result<Vec<Referral>, Error> {
+        let changed = posts.iter().filter(|post| post.details.version > 0);
+        let mut open: Vec<(PostId, ReferrerKind, usize)> =
+            changed.flat_map(|post| ReferrerKind::ALL.map(|kind| (post.id, kind, 0))).collect();
+        let mut referrals = Vec::new();
+        while !open.is_empty() {
+            let mut batch = Batch::new("move: referrers");
+            let read = |&(target, kind, start): &(PostId, ReferrerKind, usize)| {
+                batch.push(referrer::portion(self.keys(), target, kind, start))
+            };
+            let tickets = open.iter().map(read).collect();
+            let portions = batch.send(self.store()).await?.take_all(tickets)?;
+            let mut rest = Vec::new();
+            for ((target, kind, start), portion) in open.into_iter().zip(portions) {
+                if portion.len() == referrer::PORTION {
+                    rest.push((target, kind, start + portion.len()));
+                }
+                // The record has the count.
+                let referral = |referrer| Referral { kind, target, referrer, is_counted: false };
+                referrals.extend(portion.into_iter().map(referral));
+            }
+            open = rest;
+        }
+        Ok(referrals)
     }
 
     /// Replaces these posts' records with tombstones. Either the posts were deleted after step 2, or Redis

@@ -6,9 +6,11 @@ use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error, Field, Reason};
+use crate::app::post::referral::Referring;
 use crate::app::viewer::Viewer;
 use crate::app::visibility::{Surface, UserSelection, Visible};
 use crate::archive::post::Row;
+use crate::model::details::{Details, References};
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Post, Visibility};
 use crate::store::batch::Batch;
@@ -24,9 +26,9 @@ const ATTEMPTS: usize = 3;
 /// The state of a post, for a deletion by its author.
 enum Deletable {
     /// The post's record is in Redis.
-    Hot(Visibility),
+    Hot(Post),
     /// The post is in the archive.
-    Archived(Visibility),
+    Archived(Post),
     /// The post has already been deleted.
     Deleted,
     /// The post does not exist, or belongs to another user.
@@ -45,9 +47,9 @@ impl App {
     /// Makes as many round trips as [`App::delete_post`].
     pub(in crate::app) async fn delete_own(&self, author: UserId, id: PostId) -> Result<bool, Error> {
         for _ in 0..ATTEMPTS {
-            let (visibility, archived) = match self.find_to_delete(author, id).await? {
-                Deletable::Hot(visibility) => (visibility, None),
-                Deletable::Archived(visibility) => (visibility, Some(visibility)),
+            let (post, is_archived) = match self.find_to_delete(author, id).await? {
+                Deletable::Hot(post) => (post, false),
+                Deletable::Archived(post) => (post, true),
                 // The earlier deletion may have been interrupted or may not have reached the lists yet.
                 Deletable::Deleted => {
                     self.finish_deletion(author, id, false).await?;
@@ -59,11 +61,14 @@ impl App {
             let intents = self.intents(std::iter::once(Operation::Delete { author, post: id }));
             self.record(&intents, &deadline).await?;
             deadline.check()?;
+            let Post { visibility, details: Details { references, .. }, .. } = &post;
+            let archived = is_archived.then_some((*visibility, references));
             let erase = post::erase(self.keys(), author, id, archived);
             match erase.send("delete: erase", self.store()).await? {
                 Erased::Erased => {
                     deadline.check()?;
-                    self.unlist((author, id), visibility, true).await?;
+                    let referring = Referring::new((id, author), references, *visibility, false);
+                    self.unlist(referring, *visibility, true).await?;
                     self.forget(&intents).await?;
                     return Ok(true);
                 }
@@ -86,16 +91,16 @@ impl App {
             Record::Tombstone { author: other, .. } if other == author => Ok(Deletable::Deleted),
             Record::Tombstone { .. } | Record::Revoked { .. } => Ok(Deletable::NotOwn),
             Record::Live(post) if post.author != author => Ok(Deletable::NotOwn),
-            Record::Live(Post { visibility, .. }) => match whereabouts {
-                Location::Listed => Ok(Deletable::Hot(visibility)),
+            Record::Live(post) => match whereabouts {
+                Location::Listed => Ok(Deletable::Hot(post)),
                 // The post is being archived or was never visible.
                 Location::Cold if self.read_row(id).await?.is_some_and(|row| row.author() == author) => {
-                    Ok(Deletable::Hot(visibility))
+                    Ok(Deletable::Hot(post))
                 }
                 Location::Cold | Location::Absent => Ok(Deletable::NotOwn),
             },
             Record::Missing => match self.read_row(id).await? {
-                Some(Row::Live(post)) if post.author == author => Ok(Deletable::Archived(post.visibility)),
+                Some(Row::Live(post)) if post.author == author => Ok(Deletable::Archived(post)),
                 Some(Row::Tombstone { author: other, .. }) if other == author => Ok(Deletable::Deleted),
                 Some(_) | None => Ok(Deletable::NotOwn),
             },
@@ -126,8 +131,9 @@ impl App {
         is_abandoned: bool,
     ) -> Result<(), Error> {
         match post::read(self.keys(), id).send("delete: trace", self.store()).await? {
-            Record::Tombstone { is_settled: false, visibility, .. } => {
-                self.unlist((author, id), visibility, is_abandoned).await
+            Record::Tombstone { is_settled: false, visibility, references, .. } => {
+                let referring = Referring::new((id, author), &references, visibility, false);
+                self.unlist(referring, visibility, is_abandoned).await
             }
             // The archive has the tombstone, so step 2 is done.
             Record::Tombstone { is_settled: true, .. } if is_abandoned => {
@@ -141,12 +147,14 @@ impl App {
     /// Runs step 2, and then step 3 if the post was listed or `queues_anyway` is true.
     async fn unlist(
         &self,
-        (author, id): (UserId, PostId),
+        referring: Referring,
         visibility: Visibility,
         queues_anyway: bool,
     ) -> Result<(), Error> {
+        let Referring { post: id, author, .. } = referring;
         let delete = post::delete(self.keys(), author, id, visibility, self.now());
         let was_listed = delete.send("delete: lists", self.store()).await?;
+        self.write_referrals(&[referring]).await?;
         if !was_listed && !queues_anyway {
             return Ok(());
         }
@@ -161,27 +169,40 @@ impl App {
 
     /// Runs step 2 for deleted posts that a mover found. For posts that were still listed, adds the jobs that
     /// remove them from timelines. Makes two round trips.
-    pub(in crate::app) async fn unlist_moving(
-        &self,
-        posts: &[(PostId, UserId, Visibility)],
-    ) -> Result<(), Error> {
+    pub(in crate::app) async fn unlist_moving(&self, posts: &[DeletedPost]) -> Result<(), Error> {
         let mut batch = Batch::new("move: deletions");
         let now = self.now();
-        let delete = |&(id, author, visibility): &(PostId, UserId, Visibility)| {
-            batch.push(post::delete(self.keys(), author, id, visibility, now))
+        let delete = |post: &DeletedPost| {
+            batch.push(post::delete(self.keys(), post.author, post.id, post.visibility, now))
         };
         let tickets = posts.iter().map(delete).collect();
         let were_listed = batch.send(self.store()).await?.take_all(tickets)?;
+        let referring = posts
+            .iter()
+            .map(|post| Referring::new((post.id, post.author), &post.references, post.visibility, false));
+        self.write_referrals(&referring.collect::<Vec<_>>()).await?;
 
         let mut batch = Batch::new("move: sweeps");
         let listed = posts.iter().zip(were_listed).filter(|(_, was_listed)| *was_listed);
-        let add = |(&(id, author, _), _): (&(PostId, UserId, Visibility), _)| {
-            batch.push(fanout::add(self.keys(), &sweep(author, id)))
-        };
+        let add =
+            |(post, _): (&DeletedPost, _)| batch.push(fanout::add(self.keys(), &sweep(post.author, post.id)));
         let tickets = listed.map(add).collect();
         batch.send(self.store()).await?.take_all(tickets)?;
         Ok(())
     }
+}
+
+/// A deleted post that a mover found.
+#[derive(Clone, Debug)]
+pub(in crate::app) struct DeletedPost {
+    /// Id of the post.
+    pub(in crate::app) id: PostId,
+    /// Id of its author.
+    pub(in crate::app) author: UserId,
+    /// Its visibility.
+    pub(in crate::app) visibility: Visibility,
+    /// The posts to which it referred.
+    pub(in crate::app) references: References,
 }
 
 /// Creates the job that removes a post from the timelines that received or pulled it.

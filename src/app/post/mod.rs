@@ -8,8 +8,8 @@
 //! 2. Create the record.
 //! 3. Make the post visible: add it to its author's lists, atomically in the author's slot, unless its id is
 //!    revoked. This step also marks the attempt under the idempotency key, if any, as complete.
-//! 4. Add the delivery job, unless the post is pulled. Queue the posts that this post displaced from the
-//!    author's hot list for archiving.
+//! 4. Enter the post in the lists of the posts that it refers to ([`referral`]). Add the delivery job, unless the post is
+//!    pulled. Queue the posts that this post displaced from the author's hot list for archiving.
 //! 5. Remove the note. `publish` returns without waiting for delivery.
 //!
 //! An interrupted writer leaves the note behind. The repairer reads notes older than a few seconds. If the
@@ -23,14 +23,17 @@
 //! the attempt is complete. If the draft is revoked, a new draft replaces it by compare-and-set.
 //!
 //! A deletion runs under an intent, like the write of an edge: (1) replace the record with a tombstone, which hides the
-//! post; (2) remove the post from its author's lists, and from the counts; (3) queue the post for archiving, and add a
-//! job that removes it from timelines. The request does not wait for that job. The tombstone keeps the visibility,
-//! which never changes: the process that runs step 2, even after an interruption, thus knows which counts contained the
-//! post.
+//! post; (2) remove the post from its author's lists, from the counts, and from the lists of the posts that it refers to;
+//! (3) queue the post for archiving, and add a job that removes it from timelines. The request does not wait for that
+//! job. The tombstone keeps the visibility and the references to posts, which never change: the process that runs step
+//! 2, even after an interruption, thus knows which counts and lists contained the post.
 
-mod delete;
+pub(in crate::app) mod delete;
 mod publish;
+pub use self::publish::PublishRequest;
+
 pub mod read;
+mod referral;
 mod settle;
 mod times;
 
@@ -39,6 +42,8 @@ use std::collections::BTreeSet;
 use crate::app::App;
 use crate::app::error::Error;
 use crate::model::clock::Timestamp;
+use crate::model::details::References;
+use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, Platform, Visibility};
 use crate::store::batch::Batch;
@@ -59,8 +64,18 @@ pub struct NewPost {
     pub platform: Option<Platform>,
     /// Users who can see the post.
     pub visibility: Visibility,
+    /// What the post refers to.
+    pub references: References,
     /// Creation time.
     pub created_at: Timestamp,
+}
+
+impl NewPost {
+    /// Returns the digest that identifies the post under an idempotency key.
+    fn digest(&self, request: &PublishRequest<'_>) -> Digest {
+        let Self { content, platform, visibility, .. } = self;
+        Digest::of_post(content, platform.as_ref(), *visibility, [request.in_reply_to, request.quote_of])
+    }
 }
 
 impl App {

@@ -1,21 +1,27 @@
 //! Steps 0 to 5 of publishing, for one or many posts, and the attempts identified by idempotency keys.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::app::App;
+use crate::app::archive::Listed;
 use crate::app::deadline::Deadline;
-use crate::app::error::{Broken, Error, Faults, Field, Reason};
+use crate::app::error::{Broken, Error, Faults, Field, Reason, RuleViolation};
+use crate::app::post::referral::Referring;
 use crate::app::post::{NewPost, Queue};
 use crate::app::throttle::{limit, throttled};
 use crate::app::viewer::Viewer;
+use crate::app::visibility::{Surface, UserSelection, Visible, VisiblePost};
 use crate::config::TimelineStrategy;
 use crate::model::clock::Timestamp;
+use crate::model::details::{PostReference, References, Reply};
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, IdempotencyKey, Platform, Visibility};
 use crate::model::relation::Side;
+use crate::model::user::UserFields;
 use crate::store::batch::Batch;
 use crate::store::bucket::{self, Limit};
 use crate::store::draft::{self, Attempt, Claimed, Draft, Note};
@@ -28,6 +34,48 @@ const ATTEMPTS: u32 = 24;
 
 /// Error message for an author whose token bucket is empty.
 const TOO_MANY: &str = "You have published too many posts.";
+
+/// A post as its author requests it, not yet validated.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PublishRequest<'a> {
+    /// Text of the post.
+    pub content: &'a str,
+    /// Name of the client that the post was written with.
+    pub platform: Option<&'a str>,
+    /// Users who can see the post.
+    pub visibility: Visibility,
+    /// The post to which this one replies.
+    pub in_reply_to: Option<PostId>,
+    /// The post that this one quotes.
+    pub quote_of: Option<PostId>,
+    /// Key that identifies the attempt.
+    pub idempotency_key: Option<&'a str>,
+}
+
+/// Returns the place of a reply to a post, which is `None` if the author of the reply may not see it.
+fn reply_to(parent: Option<VisiblePost>, visibility: Visibility) -> Result<Reply, RuleViolation> {
+    let Some(VisiblePost { post, .. }) = parent else { return Err(unknown(Field::InReplyTo)) };
+    if visibility.is_public() && !post.visibility.is_public() {
+        let message = "A reply to a post that only followers can see is for followers only as well.";
+        return Err(RuleViolation::new(Reason::Visibility, Field::Visibility, message));
+    }
+    let parent = PostReference { post: post.id, author: post.author };
+    Ok(Reply::to(parent, post.details.references.reply.as_ref()))
+}
+
+/// Returns the reference to a quoted post, which is `None` if the quoting author may not see it.
+fn quote(quoted: Option<VisiblePost>) -> Result<PostReference, RuleViolation> {
+    let Some(VisiblePost { post, author }) = quoted else { return Err(unknown(Field::QuoteOf)) };
+    if !post.visibility.is_public() || author.record.is_private == Some(true) {
+        let message = "Only posts that everyone can see can be quoted.";
+        return Err(RuleViolation::new(Reason::Visibility, Field::QuoteOf, message));
+    }
+    Ok(PostReference { post: post.id, author: post.author })
+}
+
+fn unknown(field: Field) -> RuleViolation {
+    RuleViolation::new(Reason::NotFound, field, "This post does not exist.")
+}
 
 /// A post on its way through steps 2 to 5.
 #[derive(Clone, Copy)]
@@ -49,16 +97,11 @@ struct Issued {
 
 impl App {
     /// Publishes a post by the viewer and takes one token from the viewer's bucket. Makes five round trips,
-    /// plus two with an idempotency key, plus one for this process's first post that only followers can see.
-    pub async fn publish(
-        &self,
-        viewer: &Viewer,
-        content: &str,
-        platform: Option<&str>,
-        visibility: Visibility,
-        idempotency_key: Option<&str>,
-    ) -> Result<PostId, Error> {
+    /// plus two with an idempotency key, plus one for this process's first post that only followers can see; plus four
+    /// for a post that refers to others, to read these and their authors, and to enter the post in their lists.
+    pub async fn publish(&self, viewer: &Viewer, request: PublishRequest<'_>) -> Result<PostId, Error> {
         let author = viewer.signed_in()?.user;
+        let PublishRequest { content, platform, visibility, idempotency_key, .. } = request;
         let mut faults = Faults::default();
         let content = faults.check(Field::Content, Content::parse(content));
         let platform = platform.map(|text| faults.check(Field::Platform, Platform::parse(text)));
@@ -68,10 +111,20 @@ impl App {
             return Err(faults.into_error());
         };
         let (platform, created_at) = (platform.flatten(), self.now());
-        let post = NewPost { author, content, platform, visibility, created_at };
+        let references = References::default();
+        let mut post = NewPost { author, content, platform, visibility, references, created_at };
+        let digest = post.digest(&request);
+        let references = self.references(viewer, &request).await;
         if let Some(key) = key.flatten() {
-            return self.publish_once(&post, key.digest()).await;
+            let key = key.digest();
+            if let Err(error) = references {
+                // A post that was published under this key may refer to a post that has been deleted since.
+                return self.published_under((author, key), digest).await?.ok_or(error);
+            }
+            post.references = references?;
+            return self.publish_once(&post, key, digest).await;
         }
+        post.references = references?;
         let published = self.publish_each(&[post], Some(author)).await?;
         published.first().copied().ok_or_else(|| Broken::GaveUp("publishing").into())
     }
@@ -110,9 +163,38 @@ impl App {
         published.ok_or_else(|| Broken::GaveUp("publishing: no id could be used").into())
     }
 
+    /// Returns the post that was published under this author's idempotency key; `None` if none was.
+    async fn published_under(
+        &self,
+        (author, key): (UserId, Digest),
+        digest: Digest,
+    ) -> Result<Option<PostId>, Error> {
+        let attempt = draft::attempt(self.keys(), author, key).send("publish: attempt", self.store()).await?;
+        let done = attempt.filter(|attempt| attempt.is_done && attempt.digest == digest);
+        Ok(done.map(|attempt| attempt.draft.id))
+    }
+
+    /// Returns the references of a requested post. Makes no round trip if it refers to nothing; otherwise two. Fails if
+    /// the viewer may not see a post that it refers to, or may not refer to it in this way.
+    async fn references(&self, viewer: &Viewer, request: &PublishRequest<'_>) -> Result<References, Error> {
+        let PublishRequest { in_reply_to, quote_of, visibility, .. } = *request;
+        let ids: Arc<[Listed]> = in_reply_to.into_iter().chain(quote_of).map(Listed::Id).collect();
+        let visible = Visible { app: self, load: self, viewer };
+        let author = UserSelection { fields: UserFields::PRIVATE, ..UserSelection::NONE };
+        let mut found = visible.posts(ids, author, Surface::Elsewhere).await?.into_iter();
+        let mut faults = Faults::default();
+        let parent = in_reply_to.map(|_| found.next().flatten());
+        let quoted = quote_of.map(|_| found.next().flatten());
+        let reply = parent.map(|parent| faults.check_rule(reply_to(parent, visibility)));
+        let quoted = quoted.map(|quoted| faults.check_rule(quote(quoted)));
+        let (None | Some(Some(_)), None | Some(Some(_))) = (&reply, &quoted) else {
+            return Err(faults.into_error());
+        };
+        Ok(References { reply: reply.flatten(), quoted: quoted.flatten(), ..References::default() })
+    }
+
     /// Publishes a post exactly once per idempotency key.
-    async fn publish_once(&self, post: &NewPost, key: Digest) -> Result<PostId, Error> {
-        let digest = Digest::of_post(&post.content, post.platform.as_ref(), post.visibility);
+    async fn publish_once(&self, post: &NewPost, key: Digest, digest: Digest) -> Result<PostId, Error> {
         let read = draft::attempt(self.keys(), post.author, key);
         let mut known = read.send("publish: attempt", self.store()).await?;
         for number in 0..ATTEMPTS {
@@ -312,12 +394,15 @@ impl App {
         let mut queue = Queue::default();
         let mut done = Vec::new();
         let mut published = Vec::with_capacity(publications.len());
+        let mut referring = Vec::new();
         for ((publication, delivery), settled) in publications.iter().zip(deliveries).zip(settled) {
             let Draft { id, note } = publication.draft;
             match (delivery, settled) {
                 (Some(_), Some(Settled::Visible(cold))) => {
                     queue.add(note.author, id, delivery, cold);
                     done.push(publication.draft);
+                    let NewPost { references, visibility, .. } = publication.post;
+                    referring.push(Referring::new((id, note.author), references, *visibility, true));
                     published.push(Some(id));
                 }
                 // The post became visible earlier. Its later steps have run or will run.
@@ -332,6 +417,7 @@ impl App {
         }
         if !done.is_empty() {
             deadline.check()?;
+            self.settle_or_leave_referrals(referring, deadline).await?;
             self.finish(queue, &done, "publish: settle").await?;
         }
         Ok(published)
@@ -341,8 +427,11 @@ impl App {
     async fn create_posts(&self, publications: &[Publication<'_>]) -> Result<Vec<Option<Delivery>>, Error> {
         let mut batch = Batch::new("publish: record");
         let create = |Publication { post, draft, delivery, .. }: &Publication<'_>| {
-            let NewPost { content, platform, visibility, .. } = post;
-            batch.push(post::create(self.keys(), draft, content, platform.as_ref(), *visibility, *delivery))
+            let NewPost { content, platform, visibility, references, .. } = post;
+            let platform = platform.as_ref();
+            let create =
+                post::create(self.keys(), draft, content, platform, *visibility, references, *delivery);
+            batch.push(create)
         };
         let tickets = publications.iter().map(create).collect();
         Ok(batch.send(self.store()).await?.take_all(tickets)?)

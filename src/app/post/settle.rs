@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use crate::app::App;
-use crate::app::deadline::{ABANDONED_AFTER, REPAIRED_AFTER};
+use crate::app::deadline::{ABANDONED_AFTER, Deadline, REPAIRED_AFTER};
 use crate::app::error::Error;
 use crate::app::post::Queue;
 use crate::archive::post::Row;
 use crate::model::id::{PostId, UserId};
 use crate::store::batch::Batch;
 use crate::store::draft::{self, Draft};
-use crate::store::post::{self, Settled};
+use crate::store::intent::Operation;
+use crate::store::post::{self, Record, Settled};
 
 /// Maximum number of notes read per batch.
 const NOTES: usize = 1_000;
@@ -76,12 +77,11 @@ impl App {
         let mut buried = Vec::new();
         let mut visible = Vec::new();
         for (draft, outcome) in drafts.iter().zip(outcomes) {
-            let mut trace = || batch.push(post::trace(self.keys(), draft.id));
+            let mut record = || batch.push(post::read(self.keys(), draft.id));
             match (outcome, &archived) {
-                (Settled::Visible(cold), _) => visible.push((draft, cold, None, trace())),
+                (Settled::Visible(cold), _) => visible.push((draft, cold, None, record())),
                 (Settled::Cold, Ok(rows)) if rows.contains_key(&draft.id) => {
-                    let row = rows[&draft.id].clone().live();
-                    visible.push((draft, Vec::new(), row.map(|post| post.delivery), trace()));
+                    visible.push((draft, Vec::new(), rows[&draft.id].clone().live(), record()));
                 }
                 (Settled::Revoked, _) | (Settled::Cold, Ok(_)) => {
                     buried.push(batch.push(post::bury(self.keys(), draft)));
@@ -93,12 +93,25 @@ impl App {
         let mut replies = batch.send(self.store()).await?;
         replies.take_all(buried)?;
         let mut queue = Queue::default();
-        for (draft, cold, archived, trace) in visible {
-            let delivery = match replies.take(trace)? {
-                Some(trace) => trace.delivery.filter(|_| !trace.is_deleted),
-                None => archived,
+        let mut referring = Vec::new();
+        for (draft, cold, archived, record) in visible {
+            let (delivery, refers) = match replies.take(record)? {
+                Record::Live(post) => (Some(post.delivery), !post.details.references.is_empty()),
+                Record::Tombstone { references, .. } => (None, !references.is_empty()),
+                Record::Revoked { .. } => (None, false),
+                Record::Missing => (archived.map(|post| post.delivery), true),
             };
-            queue.add(draft.note.author, draft.id, delivery, cold);
+            let (author, post) = (draft.note.author, draft.id);
+            queue.add(author, post, delivery, cold);
+            if refers {
+                referring.push(Operation::Refer { author, post });
+            }
+        }
+        if !referring.is_empty() {
+            // The publisher may still enter the post in the lists of others, even after the post is deleted. Since the note
+            // is removed, an intent takes its place.
+            let intents = self.intents(referring.into_iter());
+            self.record(&intents, &Deadline::start(&*self.0.clock)).await?;
         }
         if !settled.is_empty() {
             self.finish(queue, &settled, "repair: settle").await?;

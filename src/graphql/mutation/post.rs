@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_graphql::{Context, ID, InputObject, Object, SimpleObject};
 
 use crate::app::error::Error;
+use crate::app::post::PublishRequest;
 use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
 use crate::graphql::selection::Selected;
@@ -25,9 +26,14 @@ pub(super) struct PublishInput {
     content: String,
     /// The client application that publishes the post, such as web: 1 to 50 characters.
     platform: Option<String>,
-    /// The users who can see the post. It cannot be changed later.
+    /// The users who can see the post. It cannot be changed later. A reply to a post for followers only must be for
+    /// followers only as well.
     #[graphql(default_with = "Visibility::Public")]
     visibility: Visibility,
+    /// The id of the post to which this one replies.
+    in_reply_to: Option<ID>,
+    /// The id of the post that this one quotes. Everyone must be able to see that post.
+    quote_of: Option<ID>,
     /// A key that makes retries safe: for one day, requests with the same key publish a single post. 1 to 100
     /// characters.
     idempotency_key: Option<String>,
@@ -102,10 +108,20 @@ impl PostMutation {
         input: PublishInput,
     ) -> Option<Result<PublishPayload, Error>> {
         let scope = Scope::of(context);
-        let PublishInput { content, platform, visibility, idempotency_key } = input;
-        let (platform, key) = (platform.as_deref(), idempotency_key.as_deref());
-        let done = scope.app.publish(scope.viewer(), &content, platform, visibility.into(), key).await;
-        Some(split(done).map(|(published, errors)| PublishPayload {
+        let done = async {
+            scope.viewer().signed_in()?;
+            let post = |field, id: &Option<ID>| id.as_ref().map(|id| GlobalId::post(field, id)).transpose();
+            let request = PublishRequest {
+                content: &input.content,
+                platform: input.platform.as_deref(),
+                visibility: input.visibility.into(),
+                in_reply_to: post("input.inReplyTo", &input.in_reply_to)?,
+                quote_of: post("input.quoteOf", &input.quote_of)?,
+                idempotency_key: input.idempotency_key.as_deref(),
+            };
+            scope.app.publish(scope.viewer(), request).await
+        };
+        Some(split(done.await).map(|(published, errors)| PublishPayload {
             scope: scope.afresh(),
             published,
             errors,

@@ -38,6 +38,8 @@ pub(in crate::graphql) enum UserErrorCode {
     FollowLimit,
     /// The list to which the user would be added has reached its maximum length.
     ListLimit,
+    /// The post cannot be that visible, or the post that it quotes is not visible to everyone.
+    Visibility,
     /// The object belongs to another user.
     NotYours,
     /// The idempotency key was already used for a different request.
@@ -102,6 +104,9 @@ fn path(field: Field) -> Vec<&'static str> {
         Field::UserId => "userId",
         Field::Until => "until",
         Field::Content => "content",
+        Field::Visibility => "visibility",
+        Field::InReplyTo => "inReplyTo",
+        Field::QuoteOf => "quoteOf",
         Field::Platform => "platform",
         Field::IdempotencyKey => "idempotencyKey",
         Field::PostId => "postId",

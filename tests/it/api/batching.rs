@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
+use fanfold::model::details::References;
 use fanfold::model::id::UserId;
 use fanfold::model::page::Direction;
 use fanfold::model::post::{Content, Visibility};
@@ -213,6 +214,7 @@ async fn feed(follows: usize) -> (World, Person) {
     let follow = |&followee| ImportFollow { follower, followee, at };
     world.app.import_follows(ids[..follows].iter().map(follow).collect()).await.unwrap();
     let post = |number: usize| NewPost {
+        references: References::default(),
         author: ids[number % follows],
         content: Content::parse(&number.to_string()).unwrap(),
         platform: None,
@@ -303,6 +305,7 @@ async fn merging_pulled_posts_costs_one_round_trip() {
     let star = UserId::new(2).unwrap();
     let content = Content::parse("news").unwrap();
     let news = NewPost {
+        references: References::default(),
         author: star,
         content,
         platform: None,
@@ -367,6 +370,7 @@ async fn below_its_floor_a_page_of_the_timeline_costs_two_more_round_trips() {
         world.app.import_follows(ids.iter().map(follow).collect()).await.unwrap();
         let content = Content::parse("x").unwrap();
         let post = |&author| NewPost {
+            references: References::default(),
             author,
             content: content.clone(),
             platform: None,
@@ -398,6 +402,7 @@ async fn a_frequent_author_among_many_infrequent_ones_is_read_in_full() {
         let authors = ids.iter().chain(&ids).chain(std::iter::repeat_n(&ids[0], 150)).chain(&ids).chain(&ids);
         let content = Content::parse("x").unwrap();
         let post = |&author| NewPost {
+            references: References::default(),
             author,
             content: content.clone(),
             platform: None,

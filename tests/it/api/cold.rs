@@ -7,6 +7,7 @@ use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
 use fanfold::app::read::Load as _;
 use fanfold::app::visit::history::ArchivedVisits;
+use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::{Content, Visibility};
@@ -33,6 +34,7 @@ async fn import(world: &World, authors: impl Iterator<Item = UserId>) -> Vec<u64
     let content = Content::parse("something to say").unwrap();
     let at = Graph::time(0);
     let posts = authors.map(|author| NewPost {
+        references: References::default(),
         author,
         content: content.clone(),
         platform: None,

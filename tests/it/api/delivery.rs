@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::app::delivery::Worker;
+use fanfold::app::post::PublishRequest;
 use fanfold::app::viewer::Viewer;
 use fanfold::gate::{Gate, Moment};
+use fanfold::model::details::References;
 use fanfold::model::post::Visibility;
 use futures::future::BoxFuture;
 
@@ -38,7 +40,10 @@ impl Scene {
     async fn publish(&self, count: u64) {
         for number in 0..count {
             self.app
-                .publish(&self.author, &number.to_string(), None, Visibility::Public, None)
+                .publish(
+                    &self.author,
+                    PublishRequest { content: &number.to_string(), ..PublishRequest::default() },
+                )
                 .await
                 .unwrap();
         }
@@ -249,6 +254,7 @@ async fn publish_as(app: &App, author: u64) -> u64 {
     let author = fanfold::model::id::UserId::new(author).unwrap();
     let created_at = crate::harness::graph::Graph::time(0);
     let post = fanfold::app::post::NewPost {
+        references: References::default(),
         author,
         content,
         platform: None,
@@ -403,7 +409,9 @@ async fn a_store_keeps_the_number_of_partitions_that_it_was_created_with() {
         for app in [&world.app, &reopened] {
             for author in authors {
                 let author = app.authenticate(&author.token).await.unwrap();
-                app.publish(&author, "hello", None, Visibility::Public, None).await.unwrap();
+                app.publish(&author, PublishRequest { content: "hello", ..PublishRequest::default() })
+                    .await
+                    .unwrap();
             }
         }
         let streams: Vec<String> = world.redis.raw(&["KEYS", "ff:{f*}:fanout"]);

@@ -6,6 +6,7 @@ use fanfold::app::post::NewPost;
 use fanfold::app::post::read::PostCount;
 use fanfold::app::read::Load as _;
 use fanfold::model::clock::{Period, Timestamp};
+use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::post::{Content, Visibility};
 use rand::rngs::StdRng;
@@ -48,6 +49,7 @@ async fn publish_as(
 ) -> Vec<Known> {
     let content = Content::parse("something to say").unwrap();
     let post = |(number, at): (usize, &Timestamp)| NewPost {
+        references: References::default(),
         author,
         content: content.clone(),
         platform: None,

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use fanfold::app::post::PublishRequest;
 use fanfold::model::clock::Timestamp;
+use fanfold::model::details::References;
 use fanfold::model::id::PostId;
 use fanfold::model::post::Delivery;
 use fanfold::model::post::Visibility;
@@ -286,7 +288,8 @@ async fn a_counter_that_falls_back_harms_no_post() {
     world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "0"]);
     let other = crate::harness::world::app(&world.redis, &world.clock, &[]).await;
     let viewer = other.authenticate(&people[0].token).await.unwrap();
-    let id = other.publish(&viewer, "e", None, Visibility::Public, None).await.unwrap();
+    let id =
+        other.publish(&viewer, PublishRequest { content: "e", ..PublishRequest::default() }).await.unwrap();
     assert!(id.get() > 4);
     let query = "{ viewer { user { posts { nodes { content } } } } }";
     let data = world.data(Some(&people[0].token), query, Value::Null).await;
@@ -323,7 +326,11 @@ async fn a_full_timeline_costs_at_most_eleven_bytes_an_entry() {
     world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "4000000000"]);
     let viewer = world.app.authenticate(&people[0].token).await.unwrap();
     for number in 0..1_000 {
-        world.app.publish(&viewer, &number.to_string(), None, Visibility::Public, None).await.unwrap();
+        world
+            .app
+            .publish(&viewer, PublishRequest { content: &number.to_string(), ..PublishRequest::default() })
+            .await
+            .unwrap();
     }
     world.follow(&people[1], &people[0]).await;
     world
@@ -335,7 +342,11 @@ async fn a_full_timeline_costs_at_most_eleven_bytes_an_entry() {
     assert!(bytes <= 11_000, "{bytes} bytes");
     // A timeline that is delivered to is the same list as one that is filled.
     for number in 0..100 {
-        world.app.publish(&viewer, &number.to_string(), None, Visibility::Public, None).await.unwrap();
+        world
+            .app
+            .publish(&viewer, PublishRequest { content: &number.to_string(), ..PublishRequest::default() })
+            .await
+            .unwrap();
         deliver_all(&world.app).await;
     }
     let length: u64 = world.redis.raw(&["LLEN", key]);
@@ -459,6 +470,7 @@ async fn imported_posts_are_not_limited() {
     let author = fanfold::model::id::UserId::new(1).unwrap();
     let created_at = Timestamp::from_millis(0);
     let post = fanfold::app::post::NewPost {
+        references: References::default(),
         author,
         content,
         platform: None,

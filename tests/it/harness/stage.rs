@@ -8,17 +8,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fanfold::app::App;
+use fanfold::app::archive::Listed;
 use fanfold::app::error::Error;
-use fanfold::app::post::read::PostCount;
-use fanfold::app::read::{Load as _, Many};
+use fanfold::app::post::PublishRequest;
+use fanfold::app::post::read::{PostCount, PostRecords};
+use fanfold::app::read::{Load as _, Many, Shared};
 use fanfold::app::viewer::Viewer;
 use fanfold::archive::Archive;
 use fanfold::archive::range::Range;
+use fanfold::archive::referrer::ReferrerPage;
 use fanfold::gate::Moment;
 use fanfold::model::clock::Period;
+use fanfold::model::details::{Referral, ReferrerKind};
 use fanfold::model::id::{PostId, UserId};
-use fanfold::model::page::Direction;
-use fanfold::model::post::Visibility;
+use fanfold::model::page::{Direction, Window};
+use fanfold::model::post::{Post, Visibility};
 use fanfold::model::relation::MuteScope;
 use proptest::prelude::*;
 
@@ -45,6 +49,8 @@ pub(crate) enum Call {
     Publish(u64, Option<u8>),
     /// Publishes a post that only followers can see.
     PublishLimited(u64),
+    /// Publishes a post that refers to another.
+    Refer(Refer),
     /// Deletes the user's own post of this rank among those that exist.
     Delete(u64, usize),
     /// Requests the deletion of the post with this id, whether or not it exists.
@@ -70,6 +76,18 @@ pub(crate) enum Call {
     Outage,
     /// Watches the timeline after the last event seen, until no more arrive; the first time, reads it before that.
     Watch(u64),
+}
+
+/// A post that refers to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refer {
+    pub(crate) user: u64,
+    /// Rank of the other post among all that exist, oldest first.
+    pub(crate) rank: usize,
+    /// True to quote it, false to reply to it.
+    pub(crate) quotes: bool,
+    /// True for a post that only followers can see.
+    pub(crate) is_limited: bool,
 }
 
 /// Calls that are made one after the other before the others begin, and those that then run together.
@@ -188,6 +206,7 @@ impl Stage {
         self.world.redis.raw::<i64>(&words);
         self.outage.end().await;
         self.database.execute("DELETE FROM posts").await;
+        self.database.execute("DELETE FROM referrers").await;
         *self.results.lock().unwrap() = Results::default();
     }
 
@@ -210,6 +229,7 @@ impl Stage {
         match call {
             Call::Publish(user, key) => self.begin_publishing((user, key), Visibility::Public).await,
             Call::PublishLimited(user) => self.begin_publishing((user, None), Visibility::Followers).await,
+            Call::Refer(refer) => self.begin_referring(refer).await,
             Call::Delete(user, rank) => {
                 let post = self.posts(user).await.get(rank).copied().and_then(PostId::new);
                 self.begin_deletion(user, post).await
@@ -218,7 +238,13 @@ impl Stage {
             Call::Revoke(user) => {
                 let viewer = viewer(user);
                 let work = async move |app: App| {
-                    drop(app.publish(&viewer, "interrupted", None, Visibility::Public, None).await);
+                    drop(
+                        app.publish(
+                            &viewer,
+                            PublishRequest { content: "interrupted", ..PublishRequest::default() },
+                        )
+                        .await,
+                    );
                 };
                 let mut publisher = Actor::begin(&self.app, work).await;
                 publisher.step_to(Moment::After, "publish: record").await;
@@ -297,9 +323,44 @@ impl Stage {
                 Some(key) => (format!("keyed {key}"), Some(format!("key {key}"))),
                 None => ("plain".to_owned(), None),
             };
-            let published = app.publish(&viewer, &content, None, visibility, key_text.as_deref()).await;
+            let published = app
+                .publish(
+                    &viewer,
+                    PublishRequest {
+                        content: &content,
+                        visibility,
+                        idempotency_key: key_text.as_deref(),
+                        ..PublishRequest::default()
+                    },
+                )
+                .await;
             if let Ok(post) = published {
                 results.lock().unwrap().published.push((user, key, post));
+            }
+        };
+        Actor::begin(&self.app, work).await
+    }
+
+    /// Begins to publish a post that refers to another, or to none if there is no other.
+    async fn begin_referring(&self, Refer { user, rank, quotes, is_limited }: Refer) -> Actor {
+        let (viewer, results) = (self.viewers[&user].clone(), Arc::clone(&self.results));
+        self.world.clock.advance(Duration::from_millis(1));
+        let mut all = Vec::new();
+        for author in 1..=USERS {
+            all.extend(self.posts(author).await);
+        }
+        all.sort_unstable();
+        let target = all.get(rank).copied().and_then(PostId::new);
+        let request = PublishRequest {
+            content: "plain",
+            visibility: if is_limited { Visibility::Followers } else { Visibility::Public },
+            in_reply_to: target.filter(|_| !quotes),
+            quote_of: target.filter(|_| quotes),
+            ..PublishRequest::default()
+        };
+        let work = async move |app: App| {
+            if let Ok(post) = app.publish(&viewer, request).await {
+                results.lock().unwrap().published.push((user, None, post));
             }
         };
         Actor::begin(&self.app, work).await
@@ -391,8 +452,11 @@ impl Stage {
     /// Waits until no call can be in progress, repairs, and delivers everything.
     pub(crate) async fn settle(&self) {
         self.outage.end().await;
-        self.world.clock.advance(Duration::from_secs(61));
-        self.app.repair().await.unwrap();
+        // A repair may leave an intent that is dropped once it is a minute old.
+        for _ in 0..3 {
+            self.world.clock.advance(Duration::from_secs(61));
+            self.app.repair().await.unwrap();
+        }
         deliver_all(&self.app).await;
         archive_all(&self.app).await;
     }
@@ -489,6 +553,51 @@ impl Stage {
         Ok(())
     }
 
+    /// Asserts that each post has the replies and quotes that refer to it, with their number, and that no other lists are
+    /// left.
+    async fn check_referrals(&self, listed: &BTreeMap<u64, u64>) -> Result<(), TestCaseError> {
+        let raw = &self.world.redis;
+        let ids: Vec<PostId> = listed.keys().map(|&post| PostId::new(post).unwrap()).collect();
+        let read = PostRecords(Shared(ids.iter().copied().map(Listed::Id).collect()));
+        let posts: Vec<Arc<Post>> = self.app.load(read).await.unwrap().iter().flatten().cloned().collect();
+        let referrals: Vec<Referral> = posts
+            .iter()
+            .flat_map(|post| post.details.references.referrals(post.id, post.visibility.is_public()))
+            .collect();
+        let last = listed.keys().next_back().copied().unwrap_or(0);
+        for (target, kind) in (1..=last + 9).flat_map(|post| ReferrerKind::ALL.map(|kind| (post, kind))) {
+            let (id, post) =
+                (PostId::new(target).unwrap(), posts.iter().find(|post| post.id.get() == target));
+            let mut expected: Vec<u64> = referrals
+                .iter()
+                .filter(|referral| (referral.target, referral.kind) == (id, kind) && post.is_some())
+                .map(|referral| referral.referrer.get())
+                .collect();
+            expected.sort_unstable_by(|one, other| other.cmp(one));
+            let key = self.app.store().keys().referrers(id, kind).name().to_owned();
+            let hot: Vec<u64> = raw.raw(&["LRANGE", &key, "0", "-1"]);
+            let window = Window { direction: Direction::Forward, size: 999, from: None };
+            let page = ReferrerPage { target: id, kind, window };
+            let cold = self.archive.referrers(&[page]).await.unwrap().remove(0);
+            let cold: Vec<u64> = cold.entries.iter().map(|post| post.get()).collect();
+            let is_hot = raw.raw::<bool>(&["HEXISTS", &format!("ff:{{p{target}}}:post"), "content"]);
+            let (list, other) = if is_hot { (hot, Vec::new()) } else { (cold, hot) };
+            prop_assert_eq!(&list, &expected, "{:?} of {}, hot: {}", kind, target, is_hot);
+            prop_assert!(other.is_empty(), "{:?} of {} are also {:?}", kind, target, other);
+            let Some(post) = post else { continue };
+            let is_counted = |referral: &&Referral| {
+                (referral.target, referral.kind, referral.is_counted) == (id, kind, true)
+            };
+            let counted = match kind {
+                ReferrerKind::Reply => post.details.counts.replies,
+                ReferrerKind::Quote => post.details.counts.quotes,
+            };
+            let count = referrals.iter().filter(is_counted).count() as u64;
+            prop_assert_eq!(counted, count, "the number of {:?} of {}", kind, target);
+        }
+        Ok(())
+    }
+
     /// Asserts that the stored data matches the results of callers, and that nothing is left over.
     pub(crate) async fn check_store(&self) -> Result<(), TestCaseError> {
         let raw = &self.world.redis;
@@ -511,6 +620,7 @@ impl Stage {
             prop_assert_eq!(&recent[..], &posts[..posts.len().min(20)], "the newest posts of {}", user);
             listed.extend(posts.into_iter().map(|post| (post, user)));
         }
+        self.check_referrals(&listed).await?;
         let ids: Vec<PostId> = listed.keys().map(|&post| PostId::new(post).unwrap()).collect();
         let contents = read_posts(&self.app, &ids).await;
         let results = self.results.lock().unwrap();

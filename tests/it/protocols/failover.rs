@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::app::post::NewPost;
+use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::post::{Content, Visibility};
 use serde_json::Value;
@@ -156,6 +157,7 @@ async fn import(app: &App, author: u64) -> u64 {
     let content = Content::parse("hello").unwrap();
     let author = UserId::new(author).unwrap();
     let post = NewPost {
+        references: References::default(),
         author,
         content,
         platform: None,

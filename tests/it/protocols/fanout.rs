@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::app::post::NewPost;
+use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::post::{Content, Visibility};
 use serde_json::json;
@@ -40,6 +41,7 @@ async fn audience(redis: &Redis, followers: usize) -> (App, UserId) {
 async fn publish(app: &App, author: UserId) -> PostId {
     let content = Content::parse("hello").unwrap();
     let post = NewPost {
+        references: References::default(),
         author,
         content,
         platform: None,

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fanfold::app::App;
+use fanfold::app::post::PublishRequest;
 use fanfold::app::timeline::TimelineQuery;
 use fanfold::app::timeline::live::TimelineEvent;
 use fanfold::app::timeline::seen::Seen;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::id::PostId;
 use fanfold::model::page::{Direction, Window};
-use fanfold::model::post::Visibility;
 use fanfold::model::user::UserFields;
 
 use crate::harness::world::{World, cases, deliver_all};
@@ -76,7 +76,11 @@ async fn watches_that_share_looks_miss_nothing_and_see_nothing_twice() {
     for person in &people {
         viewers.push(world.app.authenticate(&person.token).await.unwrap());
     }
-    world.app.publish(&viewers[0], "start", None, Visibility::Public, None).await.unwrap();
+    world
+        .app
+        .publish(&viewers[0], PublishRequest { content: "start", ..PublishRequest::default() })
+        .await
+        .unwrap();
     let window = Window { direction: Direction::Forward, size: 1, from: None };
     let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
     let start = world.app.timeline(&viewers[0], query).await.unwrap().seen_from(0);
@@ -106,8 +110,11 @@ async fn watches_that_share_looks_miss_nothing_and_see_nothing_twice() {
     let (mut published, mut deleted) = (BTreeSet::new(), BTreeSet::new());
     for number in 0..cases(400) {
         let author = &viewers[number as usize % 3];
-        let post =
-            world.app.publish(author, &number.to_string(), None, Visibility::Public, None).await.unwrap();
+        let post = world
+            .app
+            .publish(author, PublishRequest { content: &number.to_string(), ..PublishRequest::default() })
+            .await
+            .unwrap();
         published.insert(post);
         if number % 5 == 0 {
             world.app.delete_post(author, post).await.unwrap();

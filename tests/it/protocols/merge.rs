@@ -10,6 +10,7 @@ use fanfold::app::timeline::TimelineQuery;
 use fanfold::app::viewer::Viewer;
 use fanfold::gate::Moment;
 use fanfold::model::clock::Timestamp;
+use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::{Content, Visibility};
@@ -47,6 +48,7 @@ impl Setup {
     async fn publish(&mut self, authors: impl Iterator<Item = usize>) -> Vec<PostId> {
         let content = Content::parse("Hello").unwrap();
         let post = |author| NewPost {
+            references: References::default(),
             author: self.authors[author],
             content: content.clone(),
             platform: None,

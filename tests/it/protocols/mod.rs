@@ -15,6 +15,7 @@ pub(crate) mod look;
 pub(crate) mod merge;
 pub(crate) mod midnight;
 pub(crate) mod moving;
+pub(crate) mod referral;
 pub(crate) mod registration;
 pub(crate) mod traces;
 pub(crate) mod unreadable;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fanfold::gate::Moment;
 use fanfold::model::clock::{Period, Timestamp};
+use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::Direction;
 use fanfold::model::post::{Content, Delivery, Post, Visibility};
@@ -320,7 +321,15 @@ async fn a_late_command_does_not_create_the_record_of_an_archived_post_again() {
     let (content, delivery) = (Content::parse("plain").unwrap(), Delivery::Pulled);
     for (author, expected) in [(AUTHORS[0], Some(delivery)), (AUTHORS[1], None)] {
         let draft = Draft { id: PostId::new(1).unwrap(), note: note(author) };
-        let create = post::create(store.keys(), &draft, &content, None, Visibility::Public, delivery);
+        let create = post::create(
+            store.keys(),
+            &draft,
+            &content,
+            None,
+            Visibility::Public,
+            &References::default(),
+            delivery,
+        );
         assert_eq!(create.send("test", store).await.unwrap(), expected);
     }
     assert_eq!(stage.world.redis.raw::<Vec<String>>(&["HKEYS", key]), ["archived"]);

@@ -64,7 +64,7 @@ async fn posts_are_read_as_they_were_written(kind: Kind) {
     posts[5].details = "3 1 5 0 2 0 reply=7:1 tags=日本".parse().unwrap();
     posts[5].visibility = Visibility::Followers;
     posts[5].created_at = Timestamp::from_millis(253_402_300_799_999);
-    archive.write(&posts, &[]).await.unwrap();
+    archive.write(&posts, &[], &[]).await.unwrap();
     let mut ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
     ids.push(post_id(99));
     let mut rows = archive.read(&ids).await.unwrap();
@@ -84,16 +84,19 @@ async fn a_post_is_written_once_and_never_after_its_deletion(kind: Kind) {
     let archive = database.archive();
     let row = async |id| archive.read(&[post_id(id)]).await.unwrap().pop();
     let tombstone = |id, author| Some(Row::Tombstone { id: post_id(id), author: user(author) });
-    archive.write(&[post(1, 7, "first")], &[]).await.unwrap();
-    archive.write(&[post(1, 7, "second")], &[]).await.unwrap();
+    archive.write(&[post(1, 7, "first")], &[], &[]).await.unwrap();
+    archive.write(&[post(1, 7, "second")], &[], &[]).await.unwrap();
     let third = Post { visibility: Visibility::Followers, ..version(3, 2, "third") };
-    archive.write(&[third], &[]).await.unwrap();
+    archive.write(&[third], &[], &[]).await.unwrap();
     assert_eq!(row(1).await, Some(Row::Live(post(1, 7, "first"))));
     // A tombstone of another author erases nothing.
-    archive.write(&[], &[(post_id(1), user(8))]).await.unwrap();
+    archive.write(&[], &[(post_id(1), user(8))], &[]).await.unwrap();
     assert_eq!(row(1).await, Some(Row::Live(post(1, 7, "first"))));
-    archive.write(&[], &[(post_id(1), user(7)), (post_id(2), user(7)), (post_id(3), user(7))]).await.unwrap();
-    archive.write(&[post(1, 7, "first"), post(2, 7, "late")], &[(post_id(1), user(7))]).await.unwrap();
+    archive
+        .write(&[], &[(post_id(1), user(7)), (post_id(2), user(7)), (post_id(3), user(7))], &[])
+        .await
+        .unwrap();
+    archive.write(&[post(1, 7, "first"), post(2, 7, "late")], &[(post_id(1), user(7))], &[]).await.unwrap();
     assert_eq!((row(1).await, row(2).await), (tombstone(1, 7), tombstone(2, 7)));
     assert_eq!(archive.post_count().await.unwrap(), 0);
     // The content is gone for good, and so is the visibility.
@@ -126,12 +129,12 @@ async fn a_later_version_replaces_an_earlier_one(kind: Kind) {
         (pushed(second.clone()), second),
         (third.clone(), third.clone()),
     ] {
-        archive.write(&[written], &[]).await.unwrap();
+        archive.write(&[written], &[], &[]).await.unwrap();
         assert_eq!(row(1).await, expected);
     }
     // What has changed in the archive stays, since its version does not grow.
     database.execute("UPDATE posts SET content = 'edited', details = '3 4 9 0 7 0'").await;
-    archive.write(&[third.clone()], &[]).await.unwrap();
+    archive.write(&[third.clone()], &[], &[]).await.unwrap();
     let changed = Post { content: "edited".to_owned(), details: "3 4 9 0 7 0".parse().unwrap(), ..third };
     assert_eq!(row(1).await, changed);
     // Another post under the same id changes nothing.
@@ -140,11 +143,11 @@ async fn a_later_version_replaces_an_earlier_one(kind: Kind) {
         Post { created_at: Timestamp::from_millis(1), ..version(1, 9, "x") },
     ];
     for other in others {
-        archive.write(&[other], &[]).await.unwrap();
+        archive.write(&[other], &[], &[]).await.unwrap();
         assert_eq!(row(1).await, changed);
     }
-    archive.write(&[], &[(post_id(1), user(7))]).await.unwrap();
-    archive.write(&[version(1, 10, "late")], &[]).await.unwrap();
+    archive.write(&[], &[(post_id(1), user(7))], &[]).await.unwrap();
+    archive.write(&[version(1, 10, "late")], &[], &[]).await.unwrap();
     assert_eq!(archive.post_count().await.unwrap(), 0);
 }
 
@@ -155,7 +158,7 @@ async fn public_posts_are_counted_apart(kind: Kind) {
     let visibility = |id: u64| if id.is_multiple_of(3) { Visibility::Followers } else { Visibility::Public };
     let posts: Vec<Post> =
         (1..=30).map(|id| Post { visibility: visibility(id), ..post(id, 7, "x") }).collect();
-    archive.write(&posts, &[(post_id(6), user(7)), (post_id(7), user(7))]).await.unwrap();
+    archive.write(&posts, &[(post_id(6), user(7)), (post_id(7), user(7))], &[]).await.unwrap();
     let counts = Counts { count: 28, limited: 9, greatest: 30 };
     assert_eq!(archive.post_counts(&[user(7)]).await.unwrap(), [(user(7), counts)]);
     let period = Period { since: Some(posts[4].created_at), until: Some(posts[19].created_at) };
@@ -179,13 +182,14 @@ async fn public_posts_are_counted_apart(kind: Kind) {
 
 async fn an_archive_of_the_version_before_is_migrated(kind: Kind) {
     let database = Database::new(kind).await;
-    database.archive().write(&[post(1, 7, "old")], &[(post_id(2), user(7))]).await.unwrap();
+    database.archive().write(&[post(1, 7, "old")], &[(post_id(2), user(7))], &[]).await.unwrap();
     database.execute("ALTER TABLE posts DROP COLUMN details").await;
     database.execute("ALTER TABLE posts DROP COLUMN version").await;
-    database.execute("DELETE FROM fanfold_migrations WHERE version = 4").await;
+    database.execute("DROP TABLE referrers").await;
+    database.execute("DELETE FROM fanfold_migrations WHERE version >= 4").await;
     let posts = [post(1, 7, "old"), version(3, 1, "new")];
     let archive = database.archive();
-    archive.write(&posts[1..], &[]).await.unwrap();
+    archive.write(&posts[1..], &[], &[]).await.unwrap();
     let mut rows = archive.read(&[1, 2, 3].map(post_id)).await.unwrap();
     rows.sort_by_key(Row::id);
     let tombstone = Row::Tombstone { id: post_id(2), author: user(7) };
@@ -193,7 +197,7 @@ async fn an_archive_of_the_version_before_is_migrated(kind: Kind) {
     assert_eq!(rows, [old, tombstone, new]);
     if kind == Kind::Mariadb {
         // A process was killed after the column was added.
-        database.execute("UPDATE fanfold_migrations SET success = FALSE WHERE version = 4").await;
+        database.execute("UPDATE fanfold_migrations SET success = FALSE WHERE version = 5").await;
         assert_eq!(database.archive().post_count().await.unwrap(), 2);
     }
 }
@@ -205,14 +209,14 @@ async fn a_delivery_is_completed_and_never_reset(kind: Kind) {
     let pushed = with(Delivery::Pushed { followers: 4 });
     let delivered = with(Delivery::Delivered { followers: 5 });
     for (written, expected) in [(&pushed, &pushed), (&delivered, &delivered), (&pushed, &delivered)] {
-        archive.write(std::slice::from_ref(written), &[]).await.unwrap();
+        archive.write(std::slice::from_ref(written), &[], &[]).await.unwrap();
         assert_eq!(archive.read(&[post_id(1)]).await.unwrap(), [Row::Live(expected.clone())]);
     }
     // Another post under the same id does not change it.
     let other = Post { author: user(8), delivery: Delivery::Delivered { followers: 9 }, ..post(2, 8, "y") };
     let first = Post { delivery: Delivery::Pulled, ..post(2, 7, "x") };
-    archive.write(std::slice::from_ref(&first), &[]).await.unwrap();
-    archive.write(&[other], &[]).await.unwrap();
+    archive.write(std::slice::from_ref(&first), &[], &[]).await.unwrap();
+    archive.write(&[other], &[], &[]).await.unwrap();
     assert_eq!(archive.read(&[post_id(2)]).await.unwrap(), [Row::Live(first)]);
 }
 
@@ -220,7 +224,7 @@ async fn ranges_are_read_from_either_end(kind: Kind) {
     let database = Database::new(kind).await;
     let archive = database.archive();
     let posts: Vec<Post> = (1..=20).map(|id| post(id, 7 + id % 2, &id.to_string())).collect();
-    archive.write(&posts, &[(post_id(10), user(7))]).await.unwrap();
+    archive.write(&posts, &[(post_id(10), user(7))], &[]).await.unwrap();
     let range = |author, direction, above, below, limit| Range {
         author: user(author),
         direction,
@@ -253,7 +257,7 @@ async fn a_thousand_ranges_are_read_together(kind: Kind) {
     let database = Database::new(kind).await;
     let archive = database.archive();
     let posts: Vec<Post> = (1..=2_000).map(|id| post(id, 1 + id % 1_000, "x")).collect();
-    archive.write(&posts, &[]).await.unwrap();
+    archive.write(&posts, &[], &[]).await.unwrap();
     let range = |author| Range {
         author: user(author),
         direction: Direction::Forward,
@@ -296,7 +300,7 @@ async fn an_archive_has_one_name(kind: Kind) {
 async fn failure(url: &str) -> (Error, String) {
     let archive = archive(url);
     let failed = match archive.identity("x").await {
-        Ok(_) => archive.write(&[post(1, 7, "x")], &[]).await.unwrap_err(),
+        Ok(_) => archive.write(&[post(1, 7, "x")], &[], &[]).await.unwrap_err(),
         Err(error) => error,
     };
     let text = failed.to_string();
@@ -310,13 +314,13 @@ on_every_kind! {
 
 async fn an_archive_of_a_newer_version_is_left_alone(kind: Kind) {
     let database = Database::new(kind).await;
-    database.archive().write(&[post(1, 7, "x")], &[]).await.unwrap();
+    database.archive().write(&[post(1, 7, "x")], &[], &[]).await.unwrap();
     let newer = "INSERT INTO fanfold_migrations SELECT 9, description, installed_on, success, checksum, \
         execution_time FROM fanfold_migrations WHERE version = 1";
     database.execute(newer).await;
     let (error, text) = failure(&database.url).await;
-    assert!(matches!(error, Error::Newer { found: 9, known: 4 }), "{error:?}");
-    assert!(text.contains("newer Fanfold (its schema version is 9, this version supports 4)"), "{text}");
+    assert!(matches!(error, Error::Newer { found: 9, known: 5 }), "{error:?}");
+    assert!(text.contains("newer Fanfold (its schema version is 9, this version supports 5)"), "{text}");
     database.execute("DELETE FROM fanfold_migrations WHERE version = 9").await;
     assert_eq!(database.archive().post_count().await.unwrap(), 1);
 }
@@ -370,7 +374,7 @@ async fn a_file_that_cannot_be_an_archive_is_reported() {
     assert!(text.contains("backup"), "{text}");
 
     let url = format!("sqlite:{}", path("archive.db"));
-    archive(&url).write(&[post(1, 7, "x")], &[]).await.unwrap();
+    archive(&url).write(&[post(1, 7, "x")], &[], &[]).await.unwrap();
     let (error, text) = failure(&format!("{url}?mode=ro")).await;
     assert!(matches!(error, Error::ReadOnly(_)), "{error:?}");
     assert!(text.contains("writable"), "{text}");
@@ -412,10 +416,10 @@ async fn a_locked_database_is_waited_for_and_then_reported_as_unavailable() {
         }
     });
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let error = archive.write(&[post(1, 7, "x")], &[]).await.unwrap_err();
+    let error = archive.write(&[post(1, 7, "x")], &[], &[]).await.unwrap_err();
     assert!(error.is_passing(), "{error:?}");
     lock.await.unwrap();
-    archive.write(&[post(1, 7, "x")], &[]).await.unwrap();
+    archive.write(&[post(1, 7, "x")], &[], &[]).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -424,7 +428,7 @@ async fn a_process_killed_while_it_created_the_tables_leaves_nothing_in_the_way(
     database.archive().greatest_ids().await.unwrap();
     database.execute("UPDATE fanfold_migrations SET success = FALSE; DROP TABLE visits, settings").await;
     let archive = database.archive();
-    archive.write(&[post(1, 7, "x")], &[]).await.unwrap();
+    archive.write(&[post(1, 7, "x")], &[], &[]).await.unwrap();
     assert_eq!(archive.identity("one").await.unwrap(), "one");
 }
 
@@ -449,17 +453,17 @@ async fn a_silent_archive_is_waited_for_by_all_callers_at_the_same_time() {
 async fn a_cancelled_call_leaves_nothing_behind(kind: Kind) {
     let database = Database::new(kind).await;
     let archive = database.archive();
-    archive.write(&[post(1, 7, "first")], &[]).await.unwrap();
+    archive.write(&[post(1, 7, "first")], &[], &[]).await.unwrap();
     for number in 0..300 {
         let (archive, other) = (archive.clone(), archive.clone());
         let posts = [post(1_000 + number, 7, "x")];
-        let writing = tokio::spawn(async move { archive.write(&posts, &[]).await });
+        let writing = tokio::spawn(async move { archive.write(&posts, &[], &[]).await });
         let reading = tokio::spawn(async move { other.read(&[post_id(1)]).await });
         tokio::time::sleep(Duration::from_micros(number * 17 % 2_000)).await;
         writing.abort();
         reading.abort();
     }
-    archive.write(&[post(5_000, 7, "last")], &[]).await.unwrap();
+    archive.write(&[post(5_000, 7, "last")], &[], &[]).await.unwrap();
     // Over any connection.
     let read = |_| {
         let archive = archive.clone();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
 use fanfold::model::clock::Timestamp;
+use fanfold::model::details::References;
 use fanfold::model::id::UserId;
 use fanfold::model::post::{Content, Visibility};
 use serde_json::{Value, json};
@@ -44,6 +45,7 @@ async fn publish_wide(world: &World, author: u64, count: i64) {
     let author = UserId::new(author).unwrap();
     let content = Content::parse(&"\u{1f980}".repeat(2_000)).unwrap();
     let post = |number| NewPost {
+        references: References::default(),
         author,
         content: content.clone(),
         platform: None,
@@ -121,6 +123,7 @@ async fn reader(options: &[&str]) -> (World, Person) {
     follow_all(&world, ids.iter().map(|id| (me, *id))).await;
     let content = Content::parse("Hello").unwrap();
     let post = |(number, author): (i64, &UserId)| NewPost {
+        references: References::default(),
         author: *author,
         content: content.clone(),
         platform: None,

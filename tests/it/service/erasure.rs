@@ -8,6 +8,8 @@ use fanfold::app::import::ImportFollow;
 use fanfold::app::moderation::invite::NewInvite;
 use fanfold::app::moderation::report::ReportTarget;
 use fanfold::app::post::NewPost;
+use fanfold::app::post::PublishRequest;
+use fanfold::model::details::References;
 use fanfold::model::id::UserId;
 use fanfold::model::moderator::Moderator;
 use fanfold::model::post::{Content, Visibility};
@@ -79,8 +81,24 @@ impl Stage {
         let viewer = self.world.app.authenticate(&author.token).await.unwrap();
         let content = format!("{SECRET} words");
         let key = format!("{visibility:?}");
-        self.world.app.publish(&viewer, &content, None, visibility, Some(&key)).await.unwrap();
-        self.world.app.publish(&viewer, &content, None, visibility, None).await.unwrap();
+        self.world
+            .app
+            .publish(
+                &viewer,
+                PublishRequest {
+                    content: &content,
+                    visibility,
+                    idempotency_key: Some(&key),
+                    ..PublishRequest::default()
+                },
+            )
+            .await
+            .unwrap();
+        self.world
+            .app
+            .publish(&viewer, PublishRequest { content: &content, visibility, ..PublishRequest::default() })
+            .await
+            .unwrap();
     }
 
     /// Gives a user everything that an account may have.
@@ -138,6 +156,7 @@ impl Stage {
         let edges = strangers[..follows].iter().map(by).chain(strangers.iter().map(of));
         app.import_follows(edges.collect()).await.unwrap();
         let post = |number: usize| NewPost {
+            references: References::default(),
             author: leaver,
             content: Content::parse(&format!("{SECRET} words {number}")).unwrap(),
             platform: None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
-use fanfold::model::post::Visibility;
+use fanfold::app::post::PublishRequest;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
@@ -189,7 +189,11 @@ async fn downloads_are_charged_for_what_they_read() {
     let viewer = world.app.authenticate(&ada.token).await.unwrap();
     for number in 0..120 {
         let content = format!("post {number}");
-        world.app.publish(&viewer, &content, None, Visibility::Public, None).await.unwrap();
+        world
+            .app
+            .publish(&viewer, PublishRequest { content: &content, ..PublishRequest::default() })
+            .await
+            .unwrap();
     }
     let path = export(&world, &ada).await;
     let left = async || {

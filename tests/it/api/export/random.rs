@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use fanfold::app::post::PublishRequest;
 use fanfold::app::user::ProfileUpdate;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::{Clock as _, Timestamp};
@@ -75,7 +76,15 @@ impl Random {
         let visibility = if self.rng.random_bool(0.3) { Visibility::Followers } else { Visibility::Public };
         let platform = self.rng.random_bool(0.5).then_some("web");
         let content = format!("post {number}\n\"quoted\" \\ ü 🦀");
-        let id = self.world.app.publish(&viewer, &content, platform, visibility, None).await.unwrap();
+        let id = self
+            .world
+            .app
+            .publish(
+                &viewer,
+                PublishRequest { content: &content, platform, visibility, ..PublishRequest::default() },
+            )
+            .await
+            .unwrap();
         let line = json!({
             "type": "post",
             "id": global("Post", id.get()),

@@ -1,0 +1,86 @@
+//! Storage of the lists of posts that refer to a post: its replies, and the posts that quote it. They are in the post's
+//! slot as long as its record is in Redis; afterwards, they are in the archive.
+//!
+//! Not here: the record (`store::post`), and the order of the steps (`app::post::referral`).
+
+use redis::{FromRedisValue, ParsingError, Value};
+
+use crate::model::details::{Referral, ReferrerKind};
+use crate::model::id::PostId;
+use crate::model::page::{Page, Window};
+use crate::store::command::{Command, call, command};
+use crate::store::key::Keys;
+use crate::store::post_list::{Id, ids, windowed};
+use crate::store::script;
+
+/// Maximum number of posts of a list that one command reads.
+pub const PORTION: usize = 10_000;
+
+/// The outcome of entering a post in a list, or removing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Referred {
+    /// The list is as requested.
+    Done,
+    /// The post that has the list is deleted, and the list with it.
+    Deleted,
+    /// The post that has the list has no record, and may be archived.
+    Missing,
+}
+
+impl FromRedisValue for Referred {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        match String::from_redis_value(value)?.as_str() {
+            "done" => Ok(Self::Done),
+            "deleted" => Ok(Self::Deleted),
+            "missing" => Ok(Self::Missing),
+            other => Err(ParsingError::from(format!("{other:?} is not an outcome of a referral"))),
+        }
+    }
+}
+
+/// Enters a post in the list of a hot post, and counts it; or removes it. Idempotent. Takes `O(log n)`, plus the time to
+/// insert the post before later ones.
+pub fn refer(keys: &Keys, referral: &Referral, is_entered: bool) -> Command<Referred> {
+    let Referral { kind, target, referrer, is_counted } = *referral;
+    let refer = call(&script::REFER).key(&keys.post(target)).key(&keys.referrers(target, kind));
+    refer.arg(referrer.get()).arg(is_entered).arg(is_counted).arg(position(kind)).reply()
+}
+
+/// Returns the position of a count in the stored details of a post.
+fn position(kind: ReferrerKind) -> u8 {
+    match kind {
+        ReferrerKind::Reply => 5,
+        ReferrerKind::Quote => 6,
+    }
+}
+
+/// Reads a page of a hot post's list, in descending order of id, in `O(log n + page)`. `None` if the post has no record.
+pub fn page(
+    keys: &Keys,
+    target: PostId,
+    kind: ReferrerKind,
+    window: &Window<PostId>,
+) -> Command<Option<Page<PostId>>> {
+    let page = call(&script::REFERRERS_PAGE).key(&keys.post(target)).key(&keys.referrers(target, kind));
+    let page = windowed(page, window).reply::<Option<(bool, bool, Vec<Id>)>>().walking(window.size);
+    let page = page.map(|page| {
+        let of =
+            |(has_previous, has_next, found)| Page { entries: ids(found).into(), has_previous, has_next };
+        Ok(page.map(of))
+    });
+    let window = *window;
+    let apart = move |keys: &Keys| {
+        // The list first: when the record is dropped, the list is already in the archive.
+        let record = command("HEXISTS").key(&keys.post(target)).arg("author");
+        vec![command("LRANGE").key(&keys.referrers(target, kind)).arg(0).arg(-1), record]
+    };
+    page.or_apart(keys, apart, move |(found, has_record): (Vec<Id>, bool)| {
+        Ok(has_record.then(|| Page::of(&ids(found), &window)))
+    })
+}
+
+/// Reads part of a list, from this index on, in descending order of id.
+pub fn portion(keys: &Keys, target: PostId, kind: ReferrerKind, start: usize) -> Command<Vec<PostId>> {
+    let range = command("LRANGE").key(&keys.referrers(target, kind)).arg(start).arg(start + PORTION - 1);
+    range.reply::<Vec<Id>>().map(|found| Ok(ids(found)))
+}

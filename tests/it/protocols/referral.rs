@@ -1,0 +1,149 @@
+//! Replies and quotes: whatever runs concurrently and wherever it is interrupted, in the end each post has those that refer
+//! to it, hot or archived.
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use tokio::runtime::Runtime;
+
+use crate::harness::sql::Kind;
+use crate::harness::stage::{Call, Refer, Scenario, Stage};
+use crate::harness::world::{cases, model_config};
+use crate::service::turnstile::{Event, events};
+
+/// The users who publish.
+const AUTHORS: [u64; 2] = [3, 4];
+
+fn scenarios() -> impl Strategy<Value = Scenario> {
+    let author = || prop::sample::select(&AUTHORS[..]);
+    let refer = || {
+        let refer = (author(), 0..5usize, prop::bool::weighted(0.3), prop::bool::weighted(0.2));
+        refer.prop_map(|(user, rank, quotes, is_limited)| {
+            Call::Refer(Refer { user, rank, quotes, is_limited })
+        })
+    };
+    let call = move || {
+        prop_oneof![
+            2 => author().prop_map(|user| Call::Publish(user, None)),
+            6 => refer(),
+            4 => (author(), 0..5usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
+            4 => Just(Call::Move),
+            1 => Just(Call::Outage),
+        ]
+    };
+    let before = proptest::collection::vec(call(), 2..12);
+    let together = proptest::collection::vec(call(), 2..5);
+    (before, together).prop_map(|(before, together)| Scenario { before, together })
+}
+
+fn run(kind: Kind, cases: u32) {
+    let runtime = Runtime::new().unwrap();
+    let stage = runtime.block_on(Stage::with_archive(kind, "hybrid", "3", "2"));
+    let config = model_config(cases);
+    let tested =
+        TestRunner::new(config).run(&(scenarios(), events()), |(scenario, events): (_, Vec<Event>)| {
+            runtime.block_on(async {
+                stage.clear().await;
+                stage.play(&scenario, &events).await;
+                stage.settle().await;
+                stage.check_store().await
+            })
+        });
+    if let Err(failed) = tested {
+        panic!("{kind:?}: {failed}");
+    }
+}
+
+#[test]
+fn each_post_has_the_posts_that_refer_to_it_in_sqlite() {
+    run(Kind::Sqlite, cases(150));
+}
+
+#[test]
+fn each_post_has_the_posts_that_refer_to_it_in_mariadb() {
+    run(Kind::Mariadb, cases(40));
+}
+
+#[test]
+fn each_post_has_the_posts_that_refer_to_it_in_postgres() {
+    run(Kind::Postgres, cases(40));
+}
+
+const A: u64 = AUTHORS[0];
+const B: u64 = AUTHORS[1];
+const POST: Call = Call::Publish(A, None);
+/// A reply to the oldest post.
+const REPLY: Call = Call::Refer(Refer { user: B, rank: 0, quotes: false, is_limited: false });
+/// A quote of the oldest post.
+const QUOTE: Call = Call::Refer(Refer { user: B, rank: 0, quotes: true, is_limited: false });
+/// The deletions of the post that is referred to, the older of two, and of the post that refers to it.
+const TARGET: Call = Call::Delete(A, 1);
+const REFERRER: Call = Call::Delete(B, 0);
+
+/// Plays `setup`, then holds a call at each of its steps in turn while others do `meanwhile`, resumes or interrupts it,
+/// and checks the lists in the end.
+async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
+    for is_interrupted in [false, true] {
+        for steps in 0.. {
+            stage.clear().await;
+            for call in setup {
+                stage.call(*call).await;
+            }
+            let mut actor = stage.begin(held).await;
+            for _ in 0..steps {
+                if actor.waits.is_some() {
+                    actor.step().await;
+                }
+            }
+            let (is_over, stop) = (actor.waits.is_none(), actor.waits);
+            for call in meanwhile {
+                stage.call(*call).await;
+            }
+            if is_interrupted {
+                actor.interrupt().await;
+            } else {
+                actor.finish().await;
+            }
+            stage.settle().await;
+            let context =
+                |error| panic!("held at {stop:?}, interrupted: {is_interrupted}, {meanwhile:?}: {error}");
+            stage.check_store().await.unwrap_or_else(context);
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_post_is_listed_whatever_happens_to_the_post_that_it_refers_to() {
+    for meanwhile in [&[TARGET][..], &[Call::Move], &[Call::Move, TARGET, Call::Move], &[TARGET, Call::Move]]
+    {
+        hold_everywhere(&[POST, POST], REPLY, meanwhile).await;
+        hold_everywhere(&[POST, POST, Call::Move], QUOTE, meanwhile).await;
+    }
+}
+
+#[tokio::test]
+async fn a_post_that_is_deleted_while_it_is_published_is_in_no_list() {
+    for meanwhile in [&[REFERRER][..], &[Call::Move, REFERRER], &[REFERRER, Call::Move], &[Call::Outage]] {
+        hold_everywhere(&[POST, POST], REPLY, meanwhile).await;
+    }
+}
+
+#[tokio::test]
+async fn lists_are_complete_while_their_post_moves() {
+    for meanwhile in
+        [&[REPLY][..], &[REFERRER], &[REPLY, Call::Move], &[REFERRER, QUOTE, Call::Move], &[TARGET]]
+    {
+        hold_everywhere(&[POST, POST, REPLY], Call::Move, meanwhile).await;
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_removes_what_refers_and_is_referred_to() {
+    for meanwhile in [&[Call::Move][..], &[TARGET], &[QUOTE, Call::Move], &[TARGET, Call::Move]] {
+        hold_everywhere(&[POST, POST, REPLY], REFERRER, meanwhile).await;
+        hold_everywhere(&[POST, POST, REPLY, Call::Move], REFERRER, meanwhile).await;
+    }
+}
