@@ -11,11 +11,10 @@ use sqlx::{Connection as _, Database, Encode, QueryBuilder, Type};
 use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
-use crate::archive::referrer::kind_number;
 use crate::archive::{ANSWER, Archive, WRITE, number};
 use crate::budget::{self, Resource};
 use crate::model::clock::Timestamp;
-use crate::model::details::{Details, Referral};
+use crate::model::details::{Details, Referral, ReferrerKind};
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Delivery, Post, Visibility};
 
@@ -27,6 +26,7 @@ pub(super) const COLUMNS: &str =
 
 /// A post's archived state.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "nearly all rows are live posts")]
 pub enum Row {
     /// A live post with its content.
     Live(Post),
@@ -298,6 +298,14 @@ pub(super) fn push_in<Sql: Database>(
         list.push_bind(number(value));
     }
     list.push_unseparated(")");
+}
+
+/// Returns the number of a kind in the database.
+pub(super) fn kind_number(kind: ReferrerKind) -> i16 {
+    match kind {
+        ReferrerKind::Reply => 1,
+        ReferrerKind::Quote => 2,
+    }
 }
 
 pub(super) fn post_id(id: i64) -> Result<PostId, Error> {

@@ -7,7 +7,7 @@ use sqlx::{Connection as _, Encode, QueryBuilder, Type};
 use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
-use crate::archive::post::{details_column, post_id};
+use crate::archive::post::{details_column, kind_number, post_id};
 use crate::archive::{ANSWER, Archive, WRITE, number};
 use crate::budget::{self, Resource};
 use crate::model::details::{Details, Referral, ReferrerKind};
@@ -26,14 +26,6 @@ pub struct ReferrerPage {
     pub kind: ReferrerKind,
     /// The page, in descending order of id.
     pub window: Window<PostId>,
-}
-
-/// Returns the number of a kind in the database.
-pub(super) fn kind_number(kind: ReferrerKind) -> i16 {
-    match kind {
-        ReferrerKind::Reply => 1,
-        ReferrerKind::Quote => 2,
-    }
 }
 
 impl Archive {

@@ -1,11 +1,11 @@
 //! Cursors: positions in lists, opaque to clients, valid for one list of one owner.
 //!
-//! A cursor is the base64url encoding of a format version (1 byte), a list code (1 byte), the owner's id (8 bytes) and
-//! a position. The encoding of a position depends on the list:
+//! A cursor is the base64url encoding of a format version (1 byte), a list code (1 byte), the id of the owner (8 bytes), a
+//! user or a post, and a position. The encoding of a position depends on the list:
 //!
 //! - User list: a time and a user id (8 bytes each). Lists are ordered by time, and several entries can have the same
 //!   time.
-//! - Post list: a post id (8 bytes).
+//! - Post list: a post id (8 bytes). The same for the replies to a post and the posts that quote it.
 //! - Moderators' list of accounts: a time and a user id, as in a user list. Reports: a report id (8 bytes). Log: a time and
 //!   a number (8 bytes each). Invites: a time (8 bytes) and a code (16 bytes). The owner is the moderator.
 //! - Export: a section (1 byte), then nothing, a time and a session's id (8 and 16 bytes), a time and a user id, or a post
@@ -22,6 +22,7 @@ use crate::app::relation::read::UserList;
 use crate::app::timeline::seen::Seen;
 use crate::app::visibility::list::OwnList;
 use crate::model::clock::Timestamp;
+use crate::model::details::ReferrerKind;
 use crate::model::id::{PostId, ReportId, UserId};
 use crate::model::invite::{InviteCode, InvitePosition};
 use crate::model::mark::Mark;
@@ -34,7 +35,7 @@ const FORMAT: u8 = 1;
 /// Number of bytes before the position.
 const HEAD: usize = 10;
 /// The range of valid list codes.
-const CODES: std::ops::RangeInclusive<u8> = 1..=15;
+const CODES: std::ops::RangeInclusive<u8> = 1..=17;
 
 /// A list whose positions are encoded as cursors.
 pub(super) trait List: Copy {
@@ -43,8 +44,8 @@ pub(super) trait List: Copy {
 
     /// Returns the list's code, which is part of the cursor format.
     fn code(self) -> u8;
-    /// Returns the list's owner.
-    fn owner(self) -> UserId;
+    /// Returns the number of the user or post that has the list.
+    fn owner(self) -> u64;
     fn print_position(place: &Self::Position) -> Vec<u8>;
     fn parse_position(bytes: &[u8]) -> Option<Self::Position>;
 }
@@ -61,8 +62,8 @@ impl List for UserList {
         }
     }
 
-    fn owner(self) -> UserId {
-        self.owner
+    fn owner(self) -> u64 {
+        self.owner.get()
     }
 
     fn print_position(place: &Position) -> Vec<u8> {
@@ -93,8 +94,8 @@ impl List for ViewerList {
         }
     }
 
-    fn owner(self) -> UserId {
-        self.owner
+    fn owner(self) -> u64 {
+        self.owner.get()
     }
 
     fn print_position(place: &Position) -> Vec<u8> {
@@ -130,8 +131,8 @@ impl List for PostList {
         5
     }
 
-    fn owner(self) -> UserId {
-        self.owner
+    fn owner(self) -> u64 {
+        self.owner.get()
     }
 
     fn print_position(place: &PostId) -> Vec<u8> {
@@ -140,6 +141,36 @@ impl List for PostList {
 
     fn parse_position(bytes: &[u8]) -> Option<PostId> {
         parse_post(u64::from_be_bytes(bytes.try_into().ok()?))
+    }
+}
+
+/// The posts that refer to a post, as a list with cursors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReferrerList {
+    pub(super) target: PostId,
+    pub(super) kind: ReferrerKind,
+}
+
+impl List for ReferrerList {
+    type Position = PostId;
+
+    fn code(self) -> u8 {
+        match self.kind {
+            ReferrerKind::Reply => 16,
+            ReferrerKind::Quote => 17,
+        }
+    }
+
+    fn owner(self) -> u64 {
+        self.target.get()
+    }
+
+    fn print_position(place: &PostId) -> Vec<u8> {
+        PostList::print_position(place)
+    }
+
+    fn parse_position(bytes: &[u8]) -> Option<PostId> {
+        PostList::parse_position(bytes)
     }
 }
 
@@ -163,8 +194,8 @@ impl List for TimelineList {
         6
     }
 
-    fn owner(self) -> UserId {
-        self.owner
+    fn owner(self) -> u64 {
+        self.owner.get()
     }
 
     /// Encodes, in this order, the post's id, the id up to which the client has seen all posts, the time up to which
@@ -211,8 +242,8 @@ impl List for AccountList {
         11
     }
 
-    fn owner(self) -> UserId {
-        self.0
+    fn owner(self) -> u64 {
+        self.0.get()
     }
 
     fn print_position(place: &Position) -> Vec<u8> {
@@ -235,8 +266,8 @@ impl List for ReportList {
         12
     }
 
-    fn owner(self) -> UserId {
-        self.0
+    fn owner(self) -> u64 {
+        self.0.get()
     }
 
     fn print_position(place: &ReportId) -> Vec<u8> {
@@ -259,8 +290,8 @@ impl List for LogList {
         13
     }
 
-    fn owner(self) -> UserId {
-        self.0
+    fn owner(self) -> u64 {
+        self.0.get()
     }
 
     fn print_position(place: &LogId) -> Vec<u8> {
@@ -285,8 +316,8 @@ impl List for InviteList {
         14
     }
 
-    fn owner(self) -> UserId {
-        self.0
+    fn owner(self) -> u64 {
+        self.0.get()
     }
 
     fn print_position(place: &InvitePosition) -> Vec<u8> {
@@ -311,8 +342,8 @@ impl List for ExportList {
         15
     }
 
-    fn owner(self) -> UserId {
-        self.0
+    fn owner(self) -> u64 {
+        self.0.get()
     }
 
     fn print_position(ExportPosition { section, after }: &ExportPosition) -> Vec<u8> {
@@ -380,7 +411,7 @@ mod number {
 /// Encodes a position in a list as a cursor.
 pub(super) fn print<L: List>(list: L, place: &L::Position) -> String {
     let mut bytes = vec![FORMAT, list.code()];
-    bytes.extend(list.owner().get().to_be_bytes());
+    bytes.extend(list.owner().to_be_bytes());
     bytes.extend(L::print_position(place));
     URL_SAFE_NO_PAD.encode(bytes)
 }
@@ -402,6 +433,8 @@ pub(super) fn code_of(object: &str, field: &str) -> Option<u8> {
         ("Moderation", "reports") => 12,
         ("Moderation", "log") => 13,
         ("Moderation", "invites") => 14,
+        ("Post", "replies") => 16,
+        ("Post", "quotes") => 17,
         _ => return None,
     })
 }
@@ -421,7 +454,7 @@ pub(super) fn check(argument: &str, code: Option<u8>, cursor: &str) -> Result<()
 /// Returns true if these bytes encode a position in a list with this code.
 fn is_place(code: u8, bytes: &[u8]) -> bool {
     match code {
-        5 => PostList::parse_position(bytes).is_some(),
+        5 | 16 | 17 => PostList::parse_position(bytes).is_some(),
         6 => TimelineList::parse_position(bytes).is_some(),
         12 => ReportList::parse_position(bytes).is_some(),
         13 => LogList::parse_position(bytes).is_some(),
@@ -441,20 +474,27 @@ pub(super) fn parse<L: List>(argument: &str, list: L, cursor: &str) -> Result<L:
         return invalid("is a cursor of another list");
     }
     if owner != list.owner() {
-        return invalid("is a cursor of another user's list");
+        let is_of_post = matches!(code, 16 | 17);
+        let whose = if is_of_post {
+            "is a cursor of another post's list"
+        } else {
+            "is a cursor of another user's list"
+        };
+        return invalid(whose);
     }
     L::parse_position(&place).map_or_else(|| invalid(garbage), Ok)
 }
 
 /// Decodes a cursor into its list code, owner and position.
-fn read(cursor: &str) -> Option<(u8, UserId, Vec<u8>)> {
+fn read(cursor: &str) -> Option<(u8, u64, Vec<u8>)> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let (head, place) = bytes.split_at_checked(HEAD)?;
     let (&[format, code], owner) = head.split_first_chunk()?;
     if format != FORMAT || !CODES.contains(&code) {
         return None;
     }
-    Some((code, UserId::new(u64::from_be_bytes(owner.try_into().ok()?))?, place.to_vec()))
+    let owner = u64::from_be_bytes(owner.try_into().ok()?);
+    (owner > 0).then(|| (code, owner, place.to_vec()))
 }
 
 #[cfg(test)]

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::join4;
+use futures::future::join5;
 
 use crate::app::App;
 use crate::app::error::Error;
 use crate::archive::post::Row;
 use crate::archive::range::{CountRange, Range};
+use crate::archive::referrer::ReferrerPage;
 use crate::model::clock::Day;
 use crate::model::id::PostId;
+use crate::model::page::Page;
 use crate::model::post::Post;
 
 /// The data to fetch from the archive.
@@ -22,6 +24,8 @@ pub(in crate::app) struct Wanted {
     pub(in crate::app) ranges: Vec<Range>,
     /// Posts to count.
     pub(in crate::app) counts: Vec<CountRange>,
+    /// Pages of lists of referrers.
+    pub(in crate::app) referrers: Vec<ReferrerPage>,
     /// Periods for which to read daily visitor counts: the newest day and the number of days of each.
     pub(in crate::app) visits: Vec<(Day, usize)>,
 }
@@ -37,20 +41,24 @@ pub(in crate::app) struct Found {
     pub(in crate::app) ranges: Result<Vec<Vec<Arc<Post>>>, Error>,
     /// The requested counts, in the order of the request.
     pub(in crate::app) counts: Result<Vec<u64>, Error>,
+    /// The requested pages of referrers, in the order of the request.
+    pub(in crate::app) referrers: Result<Vec<Page<PostId>>, Error>,
     /// The visitor counts of each requested period, by newest day and number of days.
     pub(in crate::app) visits: HashMap<(Day, usize), Visits>,
 }
 
 impl App {
-    /// Queries the archive. Makes one query for all posts, one for all ranges and one for all counts, if any, plus one
-    /// per period of visitor counts.
+    /// Queries the archive. Makes one query for all posts, one for all ranges, one for all counts and one for all pages of
+    /// referrers, if any, plus one per period of visitor counts.
     pub(in crate::app) async fn ask_archive(&self, wanted: Wanted) -> Found {
-        let Wanted { mut ids, ranges, counts, visits } = wanted;
-        if ids.is_empty() && ranges.is_empty() && counts.is_empty() && visits.is_empty() {
+        let Wanted { mut ids, ranges, counts, referrers, visits } = wanted;
+        let is_empty = ids.is_empty() && ranges.is_empty() && counts.is_empty();
+        if is_empty && referrers.is_empty() && visits.is_empty() {
             return Found {
                 posts: Ok(HashMap::new()),
                 ranges: Ok(Vec::new()),
                 counts: Ok(Vec::new()),
+                referrers: Ok(Vec::new()),
                 visits: HashMap::new(),
             };
         }
@@ -60,10 +68,12 @@ impl App {
         let asked = async {
             let visits = self.archived_visits(visits);
             let (posts, ranges) = (self.archived_posts(&ids), self.archived_ranges(&ranges));
-            join4(posts, ranges, self.archived_counts_within(&counts), visits).await
+            let (counts, referrers) =
+                (self.archived_counts_within(&counts), self.archived_referrers(&referrers));
+            join5(posts, ranges, counts, referrers, visits).await
         };
-        let (posts, ranges, counts, visits) = Box::pin(asked).await;
-        Found { posts, ranges, counts, visits }
+        let (posts, ranges, counts, referrers, visits) = Box::pin(asked).await;
+        Found { posts, ranges, counts, referrers, visits }
     }
 
     async fn archived_visits(&self, days: Vec<(Day, usize)>) -> HashMap<(Day, usize), Visits> {
@@ -94,6 +104,13 @@ impl App {
             return Ok(Vec::new());
         }
         Ok(self.archive().await?.count_within(ranges).await?)
+    }
+
+    async fn archived_referrers(&self, pages: &[ReferrerPage]) -> Result<Vec<Page<PostId>>, Error> {
+        if pages.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.archive().await?.referrers(pages).await?)
     }
 
     async fn archived_ranges(&self, ranges: &[Range]) -> Result<Vec<Vec<Arc<Post>>>, Error> {

@@ -6,14 +6,16 @@ use crate::app::archive::{Found, Joint, Listed};
 use crate::app::error::Error;
 use crate::app::read::{Pending, Read, Requests, Responses, Shared};
 use crate::archive::range::CountRange;
+use crate::archive::referrer::ReferrerPage;
 use crate::model::clock::Period;
+use crate::model::details::ReferrerKind;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 use crate::model::post::Post;
-use crate::store;
 use crate::store::post::{self, Record};
 use crate::store::post_list::{self, CountWithin, Counted, PROBE};
 use crate::store::unreadable::readable;
+use crate::store::{self, referrer};
 
 /// Contents of posts; `None` for posts that do not exist and for unreadable records. Posts already read with their list
 /// are not read again.
@@ -199,6 +201,37 @@ impl Read for PostCount {
                 (None, _) => Ok(hot),
                 (Some(index), Ok(counts)) => Ok(hot + counts[index]),
                 (Some(_), Err(error)) => Err(error.clone()),
+            })
+        })
+    }
+}
+
+/// A page of the posts that refer to a post, newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Referrers {
+    /// The post that has the list.
+    pub target: PostId,
+    /// The list.
+    pub kind: ReferrerKind,
+    /// Requested page.
+    pub window: Window<PostId>,
+}
+
+impl Read for Referrers {
+    type Value = Arc<Page<PostId>>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let Self { target, kind, window } = *self;
+        let page = requests.push(referrer::page(requests.keys(), target, kind, &window));
+        Pending::cold(move |responses| {
+            let page = responses.replies.take(page)?.ok_or_else(|| {
+                responses.wanted.referrers.push(ReferrerPage { target, kind, window });
+                responses.wanted.referrers.len() - 1
+            });
+            Ok(move |found: &Found| match (page, &found.referrers) {
+                (Ok(page), _) => Ok(Arc::new(page)),
+                (Err(index), Ok(pages)) => Ok(Arc::new(pages[index].clone())),
+                (Err(_), Err(error)) => Err(error.clone()),
             })
         })
     }

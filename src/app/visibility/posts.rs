@@ -9,10 +9,11 @@ use futures::future::{try_join, try_join_all};
 
 use crate::app::archive::Listed;
 use crate::app::error::Error;
-use crate::app::post::read::{HasLimited, LimitedAmong, PostCount, PostPage, PostRecords};
+use crate::app::post::read::{HasLimited, LimitedAmong, PostCount, PostPage, PostRecords, Referrers};
 use crate::app::read::{Load, Many, Shared};
 use crate::app::visibility::{PostAccess, Visible};
 use crate::model::clock::Period;
+use crate::model::details::ReferrerKind;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
@@ -36,6 +37,17 @@ impl<L: Load> Visible<'_, L> {
         period: Period,
     ) -> Result<Arc<Page<Listed>>, Error> {
         self.load.load(PostPage { author, window, period, only_public: false }).await
+    }
+
+    /// Returns a page of the posts that refer to a post, newest first, including posts that the viewer may not see. The
+    /// caller has found the post to be visible. Makes one round trip, plus one query if the post is archived.
+    pub async fn unfiltered_referrers(
+        &self,
+        target: PostId,
+        kind: ReferrerKind,
+        window: Window<PostId>,
+    ) -> Result<Arc<Page<PostId>>, Error> {
+        self.load.load(Referrers { target, kind, window }).await
     }
 
     /// Returns pages of several users' posts that were created in a period, in the order of the requests, without the

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_graphql::parser::types::Field;
-use async_graphql::{Enum, ID, Object, SimpleObject};
+use async_graphql::{Context, Enum, ID, Object, SimpleObject};
 use futures::FutureExt as _;
 
 use crate::app::archive::Listed;
@@ -12,18 +12,26 @@ use crate::app::error::Error;
 use crate::app::read::Load as _;
 use crate::app::visibility::{Surface, VisiblePost};
 use crate::graphql::context::Scope;
+use crate::graphql::cursor::ReferrerList;
 use crate::graphql::directive::{
     CacheControlScope::{Private, Public},
-    cache_control,
+    cache_control, list_size, names,
 };
 use crate::graphql::id::GlobalId;
+use crate::graphql::paging::{Paging, connections};
 use crate::graphql::preloaded::{One, Preloaded, Source, memory, object};
 use crate::graphql::selection::{Selected, user_selection};
+use crate::graphql::types::connection::referrer::{ReplyConnection, ReplyOrder};
 use crate::graphql::types::relation::name_of;
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
 use crate::model;
+use crate::model::details::{PostReference, References, ReferrerKind};
 use crate::model::id::{PostId, UserId};
+
+/// Default and maximum number of ancestors of a post.
+const ANCESTORS: usize = 8;
+const MOST_ANCESTORS: usize = 40;
 
 /// An existing post, with its author.
 pub(in crate::graphql) struct Post {
@@ -69,6 +77,41 @@ impl Post {
     }
 }
 
+impl Post {
+    fn references(&self) -> &References {
+        &self.record.details.references
+    }
+
+    /// Loads a post to which this one refers.
+    async fn load_referred(
+        &self,
+        PostReference { post, .. }: PostReference,
+        context: &Context<'_>,
+    ) -> Option<Result<Self, Error>> {
+        let posts = Self::load_all(&self.scope, std::iter::once(post), &Selected::of(context)).await;
+        posts.map(|posts| posts.into_iter().next().flatten()).transpose()
+    }
+
+    /// Loads the nearest ancestors. Makes one round trip for the posts and one for their authors, and as many again for
+    /// each [`NEAREST_ANCESTORS`] of them.
+    async fn load_ancestors(&self, most: usize, selection: &Selected<'_>) -> Result<Vec<Self>, Error> {
+        let mut ancestors: Vec<Self> = Vec::new();
+        while ancestors.len() < most {
+            let lowest = ancestors.last().unwrap_or(self);
+            let Some(reply) = &lowest.references().reply else { break };
+            let next: Vec<PostId> = reply.nearest().iter().copied().take(most - ancestors.len()).collect();
+            let expected = next.len();
+            let found = Self::load_all(&self.scope, next.into_iter(), selection).await?;
+            let before = ancestors.len();
+            ancestors.extend(found.into_iter().map_while(|post| post));
+            if ancestors.len() < before + expected {
+                break;
+            }
+        }
+        Ok(ancestors)
+    }
+}
+
 /// A post published by a user.
 #[Object(directive = cache_control::apply(Public))]
 impl Post {
@@ -101,6 +144,53 @@ impl Post {
     /// The time of publication.
     async fn created_at(&self) -> DateTime {
         DateTime(self.record.created_at)
+    }
+
+    /// True if the post is a reply, even if the post to which it replies no longer exists.
+    async fn is_reply(&self) -> bool {
+        self.references().reply.is_some()
+    }
+
+    /// The post to which this one replies; null if it is not a reply, or if that post was deleted or is hidden from the
+    /// viewer.
+    async fn in_reply_to(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
+        let parent = self.references().reply.as_ref()?.parent();
+        self.load_referred(parent, context).boxed().await
+    }
+
+    /// The posts above this one in its conversation, the nearest first, up to the first that was deleted or is hidden
+    /// from the viewer; null if temporarily unavailable.
+    #[graphql(directive = list_size::apply(Some(ANCESTORS), Some(names(["first"])), None, Some(false)))]
+    async fn ancestors(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "Maximum number of posts. Default 8; values above 40 count as 40.", default = 8)]
+        first: Option<i32>,
+    ) -> Option<Result<Vec<Post>, Error>> {
+        let most = first.map_or(ANCESTORS, |first| usize::try_from(first).unwrap_or(0)).min(MOST_ANCESTORS);
+        Some(self.load_ancestors(most, &Selected::of(context)).boxed().await)
+    }
+
+    /// The number of public replies.
+    async fn reply_count(&self) -> i32 {
+        number(self.record.details.counts.replies)
+    }
+
+    /// The post that this one quotes; null if it quotes none, or if that post was deleted or is hidden from the viewer.
+    async fn quote_of(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
+        let quoted = self.references().quoted?;
+        self.load_referred(quoted, context).boxed().await
+    }
+
+    /// The number of public posts that quote this one.
+    async fn quote_count(&self) -> i32 {
+        number(self.record.details.counts.quotes)
+    }
+
+    #[graphql(flatten)]
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn referrers(&self) -> PostReferrers {
+        PostReferrers { scope: Arc::clone(&self.scope), target: self.record.id }
     }
 
     /// The progress of delivering the post to followers; null unless the viewer is the author.
@@ -142,12 +232,55 @@ impl Preloaded for Post {
                 memory(|post: &Self, json| json.value(&name_of(Visibility::from(post.record.visibility))?))
             }
             "createdAt" => memory(|post: &Self, json| json.scalar(&DateTime(post.record.created_at))),
+            "isReply" => memory(|post: &Self, json| json.value(&post.references().reply.is_some())),
+            "replyCount" => {
+                memory(|post: &Self, json| json.value(&number(post.record.details.counts.replies)))
+            }
+            "quoteCount" => {
+                memory(|post: &Self, json| json.value(&number(post.record.details.counts.quotes)))
+            }
             _ => Source::Resolver,
         }
     }
 
     fn scope(&self) -> Option<&Arc<Scope>> {
         Some(&self.scope)
+    }
+}
+
+/// The posts that refer to a post, as connections.
+struct PostReferrers {
+    scope: Arc<Scope>,
+    target: PostId,
+}
+
+impl PostReferrers {
+    async fn load(
+        &self,
+        kind: ReferrerKind,
+        order: ReplyOrder,
+        paging: &Paging,
+        context: &Context<'_>,
+    ) -> Result<ReplyConnection, Error> {
+        let list = ReferrerList { target: self.target, kind };
+        ReplyConnection::load(&self.scope, list, order, paging, &Selected::of(context)).await
+    }
+}
+
+connections! {
+    impl PostReferrers {
+        /// The replies to the post.
+        async fn replies(
+            &self, context, paging,
+            order: ReplyOrder = "The order of the replies. If null, the oldest first.",
+        ) -> ReplyConnection {
+            self.load(ReferrerKind::Reply, order.unwrap_or_default(), &paging, context).await
+        }
+
+        /// The posts that quote the post, newest first.
+        async fn quotes(&self, context, paging) -> ReplyConnection {
+            self.load(ReferrerKind::Quote, ReplyOrder::Newest, &paging, context).await
+        }
     }
 }
 

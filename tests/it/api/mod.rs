@@ -8,6 +8,7 @@ mod cache;
 pub(crate) mod caching;
 pub(crate) mod cold;
 mod compact;
+mod conversation;
 mod deletion;
 pub(crate) mod delivery;
 mod errors;

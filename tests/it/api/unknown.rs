@@ -169,6 +169,18 @@ const ROWS: &[Row] = &[
     (&["Mutation.deletePost.input.postId"], Subject::Post, "mutation ($id: ID!) { deletePost(input: { postId: $id }) {
         deletedPostId viewer { id } userErrors { ...error } } }"),
     (
+        &["Mutation.publish.input.inReplyTo"],
+        Subject::Post,
+        "mutation ($id: ID!) { publish(input: { content: \"x\", inReplyTo: $id }) {
+        viewer { id } post { id } userErrors { ...error } } }",
+    ),
+    (
+        &["Mutation.publish.input.quoteOf"],
+        Subject::Post,
+        "mutation ($id: ID!) { publish(input: { content: \"x\", quoteOf: $id, visibility: FOLLOWERS }) {
+        viewer { id } post { id } userErrors { ...error } } }",
+    ),
+    (
         &["Mutation.report.input.target.userId"],
         Subject::User(1),
         "mutation ($id: ID!) { report(input: { target: { userId: $id }, reason: \"spam\" }) { userErrors { ...error } } }",
@@ -180,6 +192,8 @@ const ROWS: &[Row] = &[
     ),
 ];
 
+const POSITION: &str =
+    "posts are ordered by id, whether or not they exist; the list is that of a visible post";
 const MODERATORS: &str = "for moderators, who see all users";
 
 /// Arguments that need no row, each with the reason.
@@ -189,6 +203,10 @@ const EXEMPT: &[(&str, &str)] = &[
     ("Mutation.revokeSession.input.sessionId", "identifies a session of the viewer"),
     ("Viewer.timeline.after", "posts are ordered by id, whether or not they exist"),
     ("Viewer.timeline.before", "posts are ordered by id, whether or not they exist"),
+    ("Post.quotes.after", POSITION),
+    ("Post.quotes.before", POSITION),
+    ("Post.replies.after", POSITION),
+    ("Post.replies.before", POSITION),
     ("Moderation.account.by.id", MODERATORS),
     ("Moderation.account.by.username", MODERATORS),
     ("Moderation.accounts.after", MODERATORS),

@@ -8,6 +8,7 @@ use std::path::Path;
 const DEFENDED: [&[&str]; 1] = [&[
     "graphql::types::connection::follow",
     "graphql::types::connection::post",
+    "graphql::types::connection::referrer",
     "graphql::types::connection::timeline",
     "graphql::types::connection::user",
     "graphql::types::post",

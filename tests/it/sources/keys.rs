@@ -33,7 +33,7 @@ const CHECKED: [(&str, &str); 22] = [
 ];
 
 /// The keys that need no check, each with the reason.
-const UNCHECKED: [(&str, &[&str]); 6] = [
+const UNCHECKED: [(&str, &[&str]); 7] = [
     (
         "has no second place that could differ",
         &[
@@ -58,6 +58,7 @@ const UNCHECKED: [(&str, &[&str]); 6] = [
         "a setting, a counter or a probe",
         &["layout", "next_user", "next_post", "issuer", "probe", "fanout_served", "moved", "next_report"],
     ),
+    ("settled with each post that refers to another, under its note or an intent", &["referrers"]),
     ("derived, and rebuilt when it is missing", &["recent", "timeline"]),
     ("expires", &["void", "written", "export", "fence", "removed", "attempt", "audience", "known_addresses"]),
     (

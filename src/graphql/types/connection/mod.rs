@@ -2,6 +2,7 @@
 
 pub(in crate::graphql) mod follow;
 pub(in crate::graphql) mod post;
+pub(in crate::graphql) mod referrer;
 pub(in crate::graphql) mod timeline;
 pub(in crate::graphql) mod user;
 

@@ -11,7 +11,7 @@ use crate::app::error::{Broken, Error};
 use crate::app::timeline::TimelinePage;
 use crate::app::visibility::PostAccess;
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, PostList, TimelineList, TimelinePosition};
+use crate::graphql::cursor::{self, PostList, ReferrerList, TimelineList, TimelinePosition};
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
 use crate::graphql::page::{Filled, Rows, complete};
 use crate::graphql::paging::Paging;
@@ -206,6 +206,8 @@ async fn fill_all(
 pub(super) enum Place {
     /// A post in an author's list.
     Post(PostList, PostId),
+    /// A post that refers to another.
+    Referrer(ReferrerList, PostId),
     /// The entry with this index in a page of a home timeline.
     Timeline(TimelineList, Arc<TimelinePage>, usize),
 }
@@ -214,6 +216,7 @@ impl Place {
     fn cursor(&self) -> String {
         match self {
             Self::Post(list, post) => cursor::print(*list, post),
+            Self::Referrer(list, post) => cursor::print(*list, post),
             Self::Timeline(list, page, index) => {
                 let post = page.page.entries[*index].post.id;
                 cursor::print(*list, &TimelinePosition { post, seen: page.seen_from(*index) })

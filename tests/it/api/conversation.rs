@@ -1,0 +1,309 @@
+//! Conversations: replies and quotes, and the lists of them.
+
+use serde_json::{Value, json};
+
+use crate::api::batching::cost;
+use crate::api::cold::{delete, world};
+use crate::harness::sql::{Database, Kind};
+use crate::harness::world::{Person, World, archive_all};
+
+const PUBLISH: &str = "mutation ($input: PublishInput!) { publish(input: $input) {
+    post { id } userErrors { code field message } } }";
+
+/// Publishes a post, and returns its id, or else its error.
+async fn publish(world: &World, person: &Person, input: Value) -> Result<String, Value> {
+    let mut input = input;
+    input["content"] = json!("x");
+    world.clock.advance(std::time::Duration::from_millis(1));
+    let mut payload = world.data(Some(&person.token), PUBLISH, json!({ "input": input })).await;
+    let payload = &mut payload["publish"];
+    match payload["post"]["id"].as_str() {
+        Some(id) => Ok(id.to_owned()),
+        None => Err(json!([payload["userErrors"][0]["code"], payload["userErrors"][0]["field"]])),
+    }
+}
+
+async fn reply(world: &World, person: &Person, parent: &str) -> String {
+    publish(world, person, json!({ "inReplyTo": parent })).await.unwrap()
+}
+
+/// Returns these fields of a post.
+async fn post(world: &World, person: &Person, id: &str, fields: &str) -> Value {
+    let query = format!("query ($id: ID!) {{ post(id: $id) {{ {fields} }} }}");
+    world.data(Some(&person.token), &query, json!({ "id": id })).await["post"].take()
+}
+
+/// Returns all posts of a list, read page by page.
+async fn walk(
+    world: &World,
+    person: &Person,
+    id: &str,
+    list: &str,
+    (many, from): (&str, &str),
+) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut cursor = Value::Null;
+    loop {
+        let query = format!(
+            "query ($id: ID!, $cursor: String) {{ post(id: $id) {{ {list}({many}: 2, {from}: $cursor ORDER) {{
+                nodes {{ id }} pageInfo {{ hasNextPage hasPreviousPage startCursor endCursor }} }} }} }}"
+        );
+        let query = query.replace(" ORDER", if list == "replies" { ", order: NEWEST" } else { "" });
+        let mut data = world.data(Some(&person.token), &query, json!({ "id": id, "cursor": cursor })).await;
+        let page = data["post"][list].take();
+        let nodes = page["nodes"].as_array().unwrap().iter();
+        let ids: Vec<String> = nodes.map(|node| node["id"].as_str().unwrap().to_owned()).collect();
+        let info = &page["pageInfo"];
+        assert_eq!(info[if many == "first" { "hasPreviousPage" } else { "hasNextPage" }], !found.is_empty());
+        let (goes_on, next) = if many == "first" {
+            found.extend(ids);
+            (&info["hasNextPage"], &info["endCursor"])
+        } else {
+            found.splice(..0, ids);
+            (&info["hasPreviousPage"], &info["startCursor"])
+        };
+        if *goes_on == false {
+            return found;
+        }
+        cursor = next.clone();
+    }
+}
+
+#[tokio::test]
+async fn a_reply_is_listed_counted_and_shows_its_parent() {
+    let world = World::new().await;
+    let [ada, bob] = [world.register("ada").await, world.register("bob").await];
+    let parent = publish(&world, &ada, json!({})).await.unwrap();
+    let child = reply(&world, &bob, &parent).await;
+    let quoting = publish(&world, &bob, json!({ "quoteOf": parent })).await.unwrap();
+    let fields = "isReply inReplyTo { id author { username } } quoteOf { id } replyCount quoteCount
+        replies { nodes { id author { relation { status } } } } quotes { edges { node { id } } } ancestors { id }";
+    let (none, one) = (json!({ "nodes": [] }), json!({ "edges": [] }));
+    assert_eq!(
+        post(&world, &ada, &parent, fields).await,
+        json!({
+            "isReply": false, "inReplyTo": null, "quoteOf": null, "replyCount": 1, "quoteCount": 1,
+            "replies": { "nodes": [{ "id": child, "author": { "relation": { "status": "NONE" } } }] },
+            "quotes": { "edges": [{ "node": { "id": quoting } }] }, "ancestors": [],
+        })
+    );
+    let shown = post(&world, &ada, &child, fields).await;
+    assert_eq!(shown["inReplyTo"], json!({ "id": parent, "author": { "username": "ada" } }));
+    assert_eq!((&shown["ancestors"], &shown["isReply"]), (&json!([{ "id": parent }]), &json!(true)));
+    assert_eq!((&shown["replies"], &shown["quotes"]), (&none, &one));
+    assert_eq!(post(&world, &ada, &quoting, fields).await["quoteOf"]["id"], parent);
+
+    delete(&world, &ada, &parent).await;
+    let shown = post(&world, &ada, &child, fields).await;
+    assert_eq!(
+        (&shown["isReply"], &shown["inReplyTo"], &shown["ancestors"]),
+        (&json!(true), &Value::Null, &json!([]))
+    );
+    assert_eq!(post(&world, &ada, &quoting, fields).await["quoteOf"], Value::Null);
+}
+
+#[tokio::test]
+async fn what_cannot_be_referred_to_is_an_error_that_names_the_field() {
+    let world = World::new().await;
+    let [ada, bob, eve] =
+        [world.register("ada").await, world.register("bob").await, world.register("eve").await];
+    world.follow(&bob, &ada).await;
+    let public = publish(&world, &ada, json!({})).await.unwrap();
+    let limited = publish(&world, &ada, json!({ "visibility": "FOLLOWERS" })).await.unwrap();
+    let gone = publish(&world, &ada, json!({})).await.unwrap();
+    delete(&world, &ada, &gone).await;
+    let unknown = "UG9zdDo3Nzc3";
+    let error = |code: &str, field: &str| Err(json!([code, ["input", field]]));
+    for post in [unknown, &gone] {
+        let found = publish(&world, &bob, json!({ "inReplyTo": post })).await;
+        assert_eq!(found, error("NOT_FOUND", "inReplyTo"));
+        assert_eq!(publish(&world, &bob, json!({ "quoteOf": post })).await, error("NOT_FOUND", "quoteOf"));
+    }
+    // Eve does not follow Ada.
+    let hidden = publish(&world, &eve, json!({ "inReplyTo": limited, "visibility": "FOLLOWERS" })).await;
+    assert_eq!(hidden, error("NOT_FOUND", "inReplyTo"));
+    let too_visible = publish(&world, &bob, json!({ "inReplyTo": limited })).await;
+    assert_eq!(too_visible, error("VISIBILITY", "visibility"));
+    assert_eq!(publish(&world, &bob, json!({ "quoteOf": limited })).await, error("VISIBILITY", "quoteOf"));
+    assert!(publish(&world, &bob, json!({ "inReplyTo": limited, "visibility": "FOLLOWERS" })).await.is_ok());
+    let private = "mutation { updateProfile(input: { isPrivate: true }) { userErrors { code } } }";
+    world.data(Some(&ada.token), private, Value::Null).await;
+    assert_eq!(publish(&world, &bob, json!({ "quoteOf": public })).await, error("VISIBILITY", "quoteOf"));
+    // A user's id is no post's.
+    let input = json!({ "input": { "content": "x", "inReplyTo": "VXNlcjox" } });
+    let response = world.ask(Some(&bob.token), PUBLISH, input).await;
+    assert!(response["errors"][0]["message"].as_str().unwrap().contains("input.inReplyTo"), "{response}");
+    // Only the replies that each viewer may see are listed; public ones are counted.
+    assert_eq!(post(&world, &ada, &limited, "replyCount replies { nodes { id } }").await["replyCount"], 0);
+}
+
+#[tokio::test]
+async fn an_attempt_that_succeeded_succeeds_again_after_its_parent_is_deleted() {
+    let world = World::new().await;
+    let [ada, bob] = [world.register("ada").await, world.register("bob").await];
+    let parent = publish(&world, &ada, json!({})).await.unwrap();
+    let other = publish(&world, &ada, json!({})).await.unwrap();
+    let input = json!({ "inReplyTo": parent, "idempotencyKey": "k" });
+    let published = publish(&world, &bob, input.clone()).await.unwrap();
+    assert_eq!(publish(&world, &bob, input.clone()).await.as_ref(), Ok(&published));
+    let another = json!({ "inReplyTo": other, "idempotencyKey": "k" });
+    let mismatch = Err(json!(["IDEMPOTENCY_MISMATCH", ["input", "idempotencyKey"]]));
+    assert_eq!(publish(&world, &bob, another).await, mismatch);
+    delete(&world, &ada, &parent).await;
+    assert_eq!(publish(&world, &bob, input).await.as_ref(), Ok(&published));
+    assert_eq!(post(&world, &ada, &other, "replyCount").await["replyCount"], 0);
+}
+
+#[tokio::test]
+async fn pages_of_replies_are_those_that_the_viewer_may_see_hot_and_archived() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let [ada, bob, eve] =
+        [world.register("ada").await, world.register("bob").await, world.register("eve").await];
+    world.follow(&ada, &eve).await;
+    let parent = publish(&world, &ada, json!({})).await.unwrap();
+    let mut all = Vec::new();
+    for number in 0..9 {
+        let visibility = if number % 3 == 1 { "FOLLOWERS" } else { "PUBLIC" };
+        let input = json!({ "inReplyTo": parent, "visibility": visibility });
+        all.insert(0, (visibility, publish(&world, &eve, input).await.unwrap()));
+    }
+    let quotes: Vec<String> = {
+        let one = publish(&world, &bob, json!({ "quoteOf": parent })).await.unwrap();
+        vec![publish(&world, &eve, json!({ "quoteOf": parent })).await.unwrap(), one]
+    };
+    let everything: Vec<String> = all.iter().map(|(_, id)| id.clone()).collect();
+    let public: Vec<String> =
+        all.iter().filter(|(visibility, _)| *visibility == "PUBLIC").map(|(_, id)| id.clone()).collect();
+    for is_archived in [false, true] {
+        for arguments in [("first", "after"), ("last", "before")] {
+            for (viewer, expected) in [(&ada, &everything), (&eve, &everything), (&bob, &public)] {
+                assert_eq!(walk(&world, viewer, &parent, "replies", arguments).await, *expected);
+                assert_eq!(walk(&world, viewer, &parent, "quotes", arguments).await, quotes);
+            }
+        }
+        let oldest = post(
+            &world,
+            &bob,
+            &parent,
+            "replyCount quoteCount replies(first: 2) {
+            nodes { id } pageInfo { hasNextPage hasPreviousPage } }",
+        )
+        .await;
+        let mut first = public.clone();
+        first.reverse();
+        assert_eq!(
+            oldest,
+            json!({
+                "replyCount": 6, "quoteCount": 2, "replies": {
+                    "nodes": [{ "id": first[0] }, { "id": first[1] }],
+                    "pageInfo": { "hasNextPage": true, "hasPreviousPage": false },
+                },
+            })
+        );
+        if !is_archived {
+            // Ada's newest post stays hot.
+            publish(&world, &ada, json!({})).await.unwrap();
+            archive_all(&world.app).await;
+            assert!(!world.redis.raw::<bool>(&["HEXISTS", "ff:{p1}:post", "author"]));
+        }
+    }
+    // An archived post gains and loses replies.
+    let late = reply(&world, &bob, &parent).await;
+    assert_eq!(walk(&world, &bob, &parent, "replies", ("first", "after")).await[0], late);
+    delete(&world, &bob, &late).await;
+    delete(&world, &eve, &public[0]).await;
+    assert_eq!(post(&world, &bob, &parent, "replyCount").await["replyCount"], 5);
+    assert_eq!(walk(&world, &bob, &parent, "replies", ("last", "before")).await, public[1..]);
+    delete(&world, &ada, &parent).await;
+    archive_all(&world.app).await;
+    assert_eq!(post(&world, &bob, &parent, "id").await, Value::Null);
+}
+
+#[tokio::test]
+async fn a_cursor_belongs_to_one_list_of_one_post() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let parent = publish(&world, &ada, json!({})).await.unwrap();
+    let other = reply(&world, &ada, &parent).await;
+    let cursor = post(&world, &ada, &parent, "replies { pageInfo { endCursor } }").await["replies"]["pageInfo"]
+        ["endCursor"]
+        .take();
+    for (id, list, message) in [
+        (&other, "replies", "`after` is a cursor of another post's list."),
+        (&parent, "quotes", "`after` is a cursor of another list."),
+    ] {
+        let query = format!(
+            "query ($id: ID!) {{ post(id: $id) {{ {list}(after: {cursor}) {{ nodes {{ id }} }} }} }}"
+        );
+        let response = world.ask(Some(&ada.token), &query, json!({ "id": id })).await;
+        assert_eq!(response["errors"][0]["message"], message);
+    }
+}
+
+#[tokio::test]
+async fn ancestors_are_read_eight_at_a_time_up_to_the_first_that_is_gone() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let mut thread = vec![publish(&world, &ada, json!({})).await.unwrap()];
+    for _ in 0..30 {
+        thread.push(reply(&world, &ada, thread.last().unwrap()).await);
+    }
+    let last = thread.pop().unwrap();
+    thread.reverse();
+    let above = async |first: &str| {
+        let shown = post(&world, &ada, &last, &format!("ancestors{first} {{ id }}")).await;
+        let ancestors = shown["ancestors"].as_array().unwrap().clone();
+        ancestors.into_iter().map(|post| post["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for (first, count) in
+        [("", 8), ("(first: 3)", 3), ("(first: 17)", 17), ("(first: 100)", 30), ("(first: 0)", 0)]
+    {
+        assert_eq!(above(first).await, thread[..count], "{first}");
+    }
+    let query = |first: u32| format!("{{ post(id: \"{last}\") {{ ancestors(first: {first}) {{ id }} }} }}");
+    let (plain, _) = cost(&world, &ada, &format!("{{ post(id: \"{last}\") {{ id }} }}")).await;
+    for (first, trips) in [(8, 2), (16, 4), (30, 8)] {
+        // For each eight, one for the posts and one for their authors.
+        let (counted, _) = cost(&world, &ada, &query(first)).await;
+        assert_eq!(counted - plain, trips, "{first}");
+    }
+    delete(&world, &ada, &thread[11]).await;
+    assert_eq!(above("(first: 40)").await, thread[..11]);
+}
+
+#[tokio::test]
+async fn round_trips_do_not_grow_with_the_number_of_posts() {
+    let world = World::new().await;
+    let [ada, bob] = [world.register("ada").await, world.register("bob").await];
+    world.follow(&ada, &bob).await;
+    let parent = publish(&world, &ada, json!({})).await.unwrap();
+    for _ in 0..25 {
+        publish(&world, &bob, json!({ "inReplyTo": parent, "quoteOf": parent })).await.unwrap();
+    }
+    let (plain, _) = cost(&world, &ada, &format!("{{ post(id: \"{parent}\") {{ id }} }}")).await;
+    for first in [1, 5, 20] {
+        let replies = format!(
+            "{{ post(id: \"{parent}\") {{ replies(first: {first}) {{ nodes {{ id author {{ relation {{ status }} }} }}
+               pageInfo {{ hasNextPage }} }} }} }}"
+        );
+        assert_eq!(cost(&world, &ada, &replies).await.0 - plain, 3, "{first}");
+        let timeline = |more: &str| {
+            format!(
+                "{{ viewer {{ timeline(first: {first}) {{ nodes {{
+                    id replyCount isReply author {{ relation {{ status }} }} {more} }} }} }} }}"
+            )
+        };
+        let more = "inReplyTo { id author { username } } quoteOf { id author { username } }";
+        let [without, with] =
+            [cost(&world, &ada, &timeline("")).await.0, cost(&world, &ada, &timeline(more)).await.0];
+        assert_eq!(with - without, 2, "{first}");
+    }
+    let before = world.app.store().round_trips();
+    publish(&world, &bob, json!({})).await.unwrap();
+    let plain = world.app.store().round_trips() - before;
+    reply(&world, &bob, &parent).await;
+    let replying = world.app.store().round_trips() - before - plain;
+    // The parent and its author, the parent's list, and the record again.
+    assert_eq!(replying - plain, 4);
+}
