@@ -134,7 +134,7 @@ async fn a_later_version_replaces_an_earlier_one(kind: Kind) {
     }
     // What has changed in the archive stays, since its version does not grow.
     database.execute("UPDATE posts SET content = 'edited', details = '3 4 9 0 7 0'").await;
-    archive.write(&[third.clone()], &[], &[]).await.unwrap();
+    archive.write(std::slice::from_ref(&third), &[], &[]).await.unwrap();
     let changed = Post { content: "edited".to_owned(), details: "3 4 9 0 7 0".parse().unwrap(), ..third };
     assert_eq!(row(1).await, changed);
     // Another post under the same id changes nothing.
