@@ -11,6 +11,7 @@ mod compact;
 mod conversation;
 mod deletion;
 pub(crate) mod delivery;
+pub(crate) mod entity;
 mod errors;
 mod exclusion;
 pub(crate) mod execution;

@@ -22,7 +22,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 47] = [
+const HOMES: [(&str, &[&str]); 51] = [
     ("redis", &["store", "managed"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -44,6 +44,7 @@ const HOMES: [(&str, &[&str]); 47] = [
     ("hyper_rustls", &["app/jwt/fetch.rs", "cli/trace.rs"]),
     ("hyper_util", &["app/jwt/fetch.rs", "http/connection.rs", "http/probe.rs", "http/websocket.rs"]),
     ("ipnet", &["config", "http/address.rs"]),
+    ("idna", &["model/entity"]),
     ("indicatif", &["cli/progress.rs"]),
     ("itoa", &["store/key.rs"]),
     ("jiff", &["cli/print.rs", "graphql/types/scalar.rs"]),
@@ -64,12 +65,15 @@ const HOMES: [(&str, &[&str]); 47] = [
     ("sd_notify", &["cli/notify.rs"]),
     ("serde", &["graphql/json.rs", "graphql/preloaded", "http/print.rs"]),
     ("strsim", &["config/nearest.rs"]),
+    ("tld", &["model/entity"]),
     ("tokio_io_timeout", &["http/connection.rs"]),
     ("tokio_rustls", &["store/wire.rs"]),
     ("tokio_tungstenite", &["http/websocket.rs"]),
     ("tokio_util", &["graphql", "http"]),
     ("toml", &["config/file.rs", "config/key.rs"]),
     ("tracing_opentelemetry", &["cli/trace.rs", "http/trace.rs"]),
+    ("unicode_normalization", &["model/entity"]),
+    ("unicode_properties", &["model/entity"]),
 ];
 
 /// Returns the sources, each with its path below `src` and its lines of code.
