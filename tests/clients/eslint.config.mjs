@@ -37,10 +37,10 @@ const exceptions = {
     "error",
     {
       exceptions: {
-        suffixes: ["Payload", "Connection", "Edge"],
+        suffixes: ["Payload", "Connection", "Edge", "Segment"],
         types: [
           // Values without identity, never refetched.
-          ...["Country", "PageInfo", "Region", "Subdivision", "UserError"],
+          ...["Country", "Hashtag", "PageInfo", "Region", "Subdivision", "UserError"],
           // Metrics computed per request.
           ...["Audience", "DailyVisits", "FollowersByRegion", "RateLimit", "RegionShare"],
           // A part of a post, and one of the viewer.

@@ -10,6 +10,7 @@ pub(super) mod rate_limit;
 pub(super) mod region;
 pub(super) mod relation;
 pub(super) mod scalar;
+pub(super) mod segment;
 pub(super) mod session;
 pub(super) mod user;
 pub(super) mod user_by;

@@ -24,6 +24,7 @@ use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::connection::referrer::{ReplyConnection, ReplyOrder};
 use crate::graphql::types::relation::name_of;
 use crate::graphql::types::scalar::{DateTime, number};
+use crate::graphql::types::segment::Segment;
 use crate::graphql::types::user::User;
 use crate::model;
 use crate::model::details::{PostReference, References, ReferrerKind};
@@ -129,6 +130,12 @@ impl Post {
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn content(&self) -> Result<&str, Error> {
         self.scope.text(&self.record.content)
+    }
+
+    /// The post's text, divided into plain text, mentions, hashtags and links, in order.
+    #[graphql(directive = list_size::apply(Some(8), None, None, None))]
+    async fn segments(&self) -> Vec<Segment> {
+        Segment::all(&self.scope, &self.record.content)
     }
 
     /// The client application that published the post, such as web; null if not given.

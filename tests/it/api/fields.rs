@@ -1,19 +1,25 @@
 //! The fields of the schema, one by one: each test names the fields that lack a declaration.
 
-use apollo_compiler::Schema;
 use apollo_compiler::ast::FieldDefinition;
-use apollo_compiler::schema::ExtendedType;
+use apollo_compiler::collections::IndexMap;
+use apollo_compiler::schema::{Component, ExtendedType};
+use apollo_compiler::{Name, Schema};
 use serde_json::Value;
 
 use crate::api::caching::{FOR_A_MINUTE, cache_control};
 use crate::harness::world::{Person, World};
 
 /// A query to an object of each type whose responses may be public, with `…` for the selection.
-const PATHS: [(&str, &str); 13] = [
+const PATHS: [(&str, &str); 18] = [
     ("User", "{ user(by: { username: \"ann0\" }) { … } }"),
     ("Post", "{ user(by: { username: \"ann0\" }) { posts { nodes { … } } } }"),
     ("FollowConnection", "{ user(by: { username: \"ann0\" }) { followers { … } } }"),
     ("FollowEdge", "{ user(by: { username: \"ann0\" }) { followers { edges { … } } } }"),
+    ("TextSegment", "{ post(id: \"UG9zdDox\") { segments { ... on TextSegment { … } } } }"),
+    ("MentionSegment", "{ post(id: \"UG9zdDox\") { segments { ... on MentionSegment { … } } } }"),
+    ("HashtagSegment", "{ post(id: \"UG9zdDox\") { segments { ... on HashtagSegment { … } } } }"),
+    ("LinkSegment", "{ post(id: \"UG9zdDox\") { segments { ... on LinkSegment { … } } } }"),
+    ("Hashtag", "{ post(id: \"UG9zdDox\") { segments { ... on HashtagSegment { hashtag { … } } } } }"),
     ("PostConnection", "{ user(by: { username: \"ann0\" }) { posts { … } } }"),
     ("PostEdge", "{ user(by: { username: \"ann0\" }) { posts { edges { … } } } }"),
     ("ReplyConnection", "{ user(by: { username: \"ann0\" }) { posts { nodes { replies { … } } } } }"),
@@ -25,6 +31,8 @@ const PATHS: [(&str, &str); 13] = [
     ("DailyVisits", "{ visits { … } }"),
 ];
 
+type Fields = IndexMap<Name, Component<FieldDefinition>>;
+
 fn schema() -> Schema {
     Schema::parse_and_validate(fanfold::graphql::sdl(), "schema.graphql").unwrap().into_inner()
 }
@@ -34,16 +42,23 @@ fn fields<'a>(schema: &'a Schema, object: &str) -> Vec<&'a FieldDefinition> {
     object.fields.values().map(|field| &***field).collect()
 }
 
+/// Returns the fields of the objects that a field returns; `None` for a leaf.
+fn fields_below<'a>(schema: &'a Schema, field: &FieldDefinition) -> Option<&'a Fields> {
+    match &schema.types[field.ty.inner_named_type()] {
+        ExtendedType::Object(below) => Some(&below.fields),
+        ExtendedType::Interface(below) => Some(&below.fields),
+        _ => None,
+    }
+}
+
 /// Selects a field, with the part below it that is the same for all viewers or, if there is none, its type.
 fn select(schema: &Schema, field: &FieldDefinition) -> String {
-    let ExtendedType::Object(below) = &schema.types[field.ty.inner_named_type()] else {
-        return field.name.to_string();
-    };
+    let Some(below) = fields_below(schema, field) else { return field.name.to_string() };
     let is_open = |field: &&FieldDefinition| field.directives.get("cacheControl").is_none();
-    let fields = below.fields.values().map(|field| &***field).filter(is_open);
+    let fields = below.values().map(|field| &***field).filter(is_open);
     let leaves = fields.filter(|field| schema.types[field.ty.inner_named_type()].is_leaf());
     let leaves: Vec<&str> = leaves.map(|field| field.name.as_str()).collect();
-    let nodes = if below.fields.contains_key("nodes") { "nodes { id }" } else { "" };
+    let nodes = if below.contains_key("nodes") { "nodes { id }" } else { "" };
     format!("{} {{ __typename {} {nodes} }}", field.name, leaves.join(" "))
 }
 
@@ -53,7 +68,8 @@ async fn people(world: &World) -> Vec<Person> {
     for (follower, followee) in [(0, 1), (1, 0), (2, 0), (1, 2)] {
         world.follow(&people[follower], &people[followee]).await;
     }
-    let publish = "mutation { publish(input: { content: \"first\" }) { post { id } } }";
+    let publish =
+        "mutation { publish(input: { content: \"first @ann1 #tag example.org\" }) { post { id } } }";
     world.data(Some(&people[0].token), publish, Value::Null).await;
     let region = "mutation { updateProfile(input: { region: { country: \"DE\", subdivision: \"DE-BE\" } }) { viewer { id } } }";
     world.data(Some(&people[0].token), region, Value::Null).await;
@@ -125,21 +141,19 @@ async fn every_field_of_a_listed_user_is_loaded_with_its_page() {
 
 /// Selects every field of a type, and every field of the objects below it that has no arguments.
 fn select_all(schema: &Schema, object: &str) -> String {
-    let below = |field: &FieldDefinition| match &schema.types[field.ty.inner_named_type()] {
-        ExtendedType::Object(below) => {
-            let leaves = below.fields.values().filter(|field| {
-                field.arguments.is_empty() && schema.types[field.ty.inner_named_type()].is_leaf()
-            });
-            // Some under aliases; a document has at most 30.
-            let alias = |name: &str| {
-                if ["id", "status"].contains(&name) { format!("_{name}: ") } else { String::new() }
-            };
-            let leaves: Vec<String> =
-                leaves.map(|field| format!("{}{}", alias(&field.name), field.name)).collect();
-            let nodes = if below.fields.contains_key("nodes") { "nodes { id __typename }" } else { "" };
-            format!("{{ __typename {} {nodes} }}", leaves.join(" "))
-        }
-        _ => String::new(),
+    let below = |field: &FieldDefinition| {
+        let Some(below) = fields_below(schema, field) else { return String::new() };
+        let leaves = below.values().filter(|field| {
+            field.arguments.is_empty() && schema.types[field.ty.inner_named_type()].is_leaf()
+        });
+        // Some under aliases; a document has at most 30.
+        let alias = |name: &str| {
+            if ["id", "status"].contains(&name) { format!("_{name}: ") } else { String::new() }
+        };
+        let leaves: Vec<String> =
+            leaves.map(|field| format!("{}{}", alias(&field.name), field.name)).collect();
+        let nodes = if below.contains_key("nodes") { "nodes { id __typename }" } else { "" };
+        format!("{{ __typename {} {nodes} }}", leaves.join(" "))
     };
     let fields = fields(schema, object).into_iter();
     fields.map(|field| format!("{} {}", field.name, below(field))).collect::<Vec<_>>().join(" ")

@@ -13,6 +13,7 @@ const DEFENDED: [&[&str]; 1] = [&[
     "graphql::types::connection::user",
     "graphql::types::post",
     "graphql::types::relation",
+    "graphql::types::segment",
     "graphql::types::user",
     "graphql::types::viewer",
 ]];
