@@ -10,11 +10,12 @@ import { MuteButton } from "../people/MuteButton";
 import { RelationBadge } from "../people/RelationBadge";
 import { Moment } from "../ui/Moment";
 import { DeletePostButton } from "./DeletePostButton";
+import { PostContent } from "./PostContent";
 
 export const PostCardPost = graphql(`
   fragment PostCard on Post {
     id
-    content
+    ...PostContent
     platform
     createdAt
     author {
@@ -36,7 +37,8 @@ interface PostCardProps {
 }
 
 export function PostCard({ post, position }: PostCardProps) {
-  const { id, content, platform, createdAt, author } = readFragment(PostCardPost, post);
+  const shown = readFragment(PostCardPost, post);
+  const { id, platform, createdAt, author } = shown;
   const card = useRef<HTMLElement>(null);
   const labelId = useId();
 
@@ -80,7 +82,7 @@ export function PostCard({ post, position }: PostCardProps) {
           </p>
         </div>
         <p className="post-content" id={`${labelId}-content`} dir="auto">
-          {content}
+          <PostContent post={shown} />
         </p>
         {author.isViewer ? (
           <DeletePostButton postId={id} onDelete={() => prepareRemoval((post) => post === card.current)} />
