@@ -14,6 +14,7 @@ pub(super) struct Entered {
     exclusions: OnceCell<()>,
     boundaries: OnceCell<()>,
     inactivity: OnceCell<()>,
+    conversations: OnceCell<()>,
 }
 
 impl Entered {
@@ -22,6 +23,7 @@ impl Entered {
             Feature::Exclusions => &self.exclusions,
             Feature::Boundaries => &self.boundaries,
             Feature::Inactivity => &self.inactivity,
+            Feature::Conversations => &self.conversations,
         }
     }
 }

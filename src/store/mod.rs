@@ -96,11 +96,13 @@ pub enum Feature {
     Boundaries,
     /// Accounts have been suspended or deleted.
     Inactivity,
+    /// There are replies, or posts that quote others.
+    Conversations,
 }
 
 impl Feature {
     /// All features that this version knows.
-    const ALL: [Self; 3] = [Self::Exclusions, Self::Boundaries, Self::Inactivity];
+    const ALL: [Self; 4] = [Self::Exclusions, Self::Boundaries, Self::Inactivity, Self::Conversations];
 
     /// Returns the feature's name in the layout.
     fn name(self) -> &'static str {
@@ -108,6 +110,7 @@ impl Feature {
             Self::Exclusions => "exclusions",
             Self::Boundaries => "boundaries",
             Self::Inactivity => "inactivity",
+            Self::Conversations => "conversations",
         }
     }
 }

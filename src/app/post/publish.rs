@@ -97,8 +97,9 @@ struct Issued {
 
 impl App {
     /// Publishes a post by the viewer and takes one token from the viewer's bucket. Makes five round trips,
-    /// plus two with an idempotency key, plus one for this process's first post that only followers can see; plus four
-    /// for a post that refers to others, to read these and their authors, and to enter the post in their lists.
+    /// plus two with an idempotency key, plus one for this process's first post that only followers can see or
+    /// that refers to others; plus four for a post that refers to others, to read these and their authors, and to enter
+    /// the post in their lists.
     pub async fn publish(&self, viewer: &Viewer, request: PublishRequest<'_>) -> Result<PostId, Error> {
         let author = viewer.signed_in()?.user;
         let PublishRequest { content, platform, visibility, idempotency_key, .. } = request;
@@ -384,6 +385,9 @@ impl App {
     ) -> Result<Vec<Option<PostId>>, Error> {
         if publications.iter().any(|publication| !publication.post.visibility.is_public()) {
             self.enter(Feature::Boundaries).await?;
+        }
+        if publications.iter().any(|publication| !publication.post.references.is_empty()) {
+            self.enter(Feature::Conversations).await?;
         }
         deadline.check()?;
         let deliveries = self.create_posts(publications).await?;
