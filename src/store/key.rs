@@ -37,7 +37,7 @@
 //! | `ff:{u7}:requests` | sorted set | users who have requested to follow user 7, by time: the mirror |
 //! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its intersections with `following` and `followers`; N is a nonce |
 //! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; `visibility`, if only followers can see the post; `details`, unless it is a plain post, in the format of [`Details`](crate::model::details::Details); or a tombstone: `author`, `deleted`, `visibility` as before, and `settled` (1 once the archive has recorded the deletion, 2 if the post was never visible); or, for a minute after the post was archived, only `archived`, the author |
-//! | `ff:{p9}:replies`, `…:quotes` | list | the posts that reply to post 9, and those that quote it, in descending order of id, while post 9 has a record |
+//! | `ff:{p9}:replies`, `ff:{p9}:quotes` | list | the posts that reply to post 9, and those that quote it, in descending order of id, while post 9 has a record |
 //! | `ff:{u7}:posts` | list | user 7's hot posts, in descending order of id |
 //! | `ff:{u7}:posts:times` | list | creation time and last bits of the id of each post in `posts`, in the same order; see `store/lua/part/times.lua` |
 //! | `ff:{u7}:limited` | sorted set | those of `posts` that only followers can see, by creation time |

@@ -182,7 +182,9 @@ impl ArgumentContext<'_> {
             ("Query", "user", "id") | ("Moderation", "account", "id") | (_, _, "userId" | "userIds") => {
                 GlobalId::user(path, id).map(drop)
             }
-            ("Query", "post", "id") | (_, _, "postId") => GlobalId::post(path, id).map(drop),
+            ("Query", "post", "id") | (_, _, "postId" | "inReplyTo" | "quoteOf") => {
+                GlobalId::post(path, id).map(drop)
+            }
             (_, _, "sessionId") => GlobalId::session(path, id).map(drop),
             (_, _, "reportId") => GlobalId::report(path, id).map(drop),
             (_, _, "inviteId") => GlobalId::invite(path, id).map(drop),

@@ -94,7 +94,7 @@ impl Post {
     }
 
     /// Loads the nearest ancestors. Makes one round trip for the posts and one for their authors, and as many again for
-    /// eight of them.
+    /// each further eight.
     async fn load_ancestors(&self, most: usize, selection: &Selected<'_>) -> Result<Vec<Self>, Error> {
         let mut ancestors: Vec<Self> = Vec::new();
         while ancestors.len() < most {
