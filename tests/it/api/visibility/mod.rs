@@ -20,7 +20,7 @@ async fn play(kind: Kind, strategy: &str, seed: u64, rounds: u32) -> usize {
     }
     let cold = play.model.posts.iter().filter(|post| {
         let key = format!("ff:{{p{}}}:post", post.number);
-        !post.is_deleted && play.world.redis.raw::<u64>(&["EXISTS", &key]) == 0
+        !post.is_deleted && play.world.redis.raw::<u64>(&["HEXISTS", &key, "author"]) == 0
     });
     assert!(cold.count() > 0, "some posts are archived");
     play.pairs
