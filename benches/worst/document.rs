@@ -139,9 +139,10 @@ impl Generator {
     fn write_selections(&self, draft: &mut Draft<'_, '_>, ty: &str, level: usize) {
         draft.text.push_str("{ ");
         if let Some(ExtendedType::Interface(_)) = self.schema.types.get(ty) {
-            for object in ["User", "Post"] {
-                write!(draft.text, "... on {object} ").unwrap();
-                self.write_selections(draft, object, level);
+            let objects = self.schema.types.values().filter_map(ExtendedType::as_object);
+            for object in objects.filter(|object| object.implements_interfaces.contains(ty)) {
+                write!(draft.text, "... on {} ", object.name).unwrap();
+                self.write_selections(draft, &object.name, level);
             }
         } else if let Some(ExtendedType::Union(union)) = self.schema.types.get(ty) {
             for member in &union.members {
