@@ -321,7 +321,8 @@ async fn an_archive_that_is_away_outdated_or_newer_is_named() {
         assert_eq!(set_up.doctor(&url).wrong(), [], "there are no tables yet");
         database.archive().identity("one").await.unwrap();
         assert_eq!(set_up.doctor(&url).wrong(), []);
-        database.execute("DELETE FROM fanfold_migrations WHERE version = 3").await;
+        let latest = fanfold::archive::latest_schema();
+        database.execute(&format!("DELETE FROM fanfold_migrations WHERE version = {latest}")).await;
         set_up.assert_wrong(&url, "archive schema", "warning");
         database.execute("UPDATE fanfold_migrations SET version = 99 WHERE version = 2").await;
         set_up.assert_wrong(&url, "archive schema", "fault");
