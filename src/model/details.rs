@@ -44,29 +44,19 @@ pub struct References {
     /// The conversation that the post continues; `None` if it is not a reply.
     pub reply: Option<Reply>,
     /// The quoted post.
-    pub quoted: Option<PostReference>,
+    pub quoted: Option<PostId>,
     /// The reposted post. A repost has no text of its own.
-    pub original: Option<PostReference>,
+    pub original: Option<PostId>,
     /// The users whom the text mentions, by the names that the text has for them.
     pub mentions: Vec<(Username, UserId)>,
     /// The hashtags of the text, normalized.
     pub tags: Vec<Box<str>>,
 }
 
-/// A reference to a post.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PostReference {
-    /// Id of the post.
-    pub post: PostId,
-    /// Id of its author.
-    pub author: UserId,
-}
-
-/// A reply's place in its conversation.
+/// A reply's place in its conversation. It does not name the authors of the ancestors, so that nothing remains of an
+/// account that is erased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// Id of the parent's author.
-    pub parent_author: UserId,
     /// The nearest ancestors, up to [`NEAREST_ANCESTORS`], the parent first. If there are more, the root follows.
     path: Vec<PostId>,
 }
@@ -74,20 +64,20 @@ pub struct Reply {
 impl Reply {
     /// Creates the place of a reply to `parent`, whose own place is `above`.
     #[must_use]
-    pub fn to(parent: PostReference, above: Option<&Self>) -> Self {
+    pub fn to(parent: PostId, above: Option<&Self>) -> Self {
         let above = above.map_or(&[][..], |above| &above.path);
-        let mut path = vec![parent.post];
+        let mut path = vec![parent];
         path.extend(above.iter().take(NEAREST_ANCESTORS - 1));
         if above.len() >= NEAREST_ANCESTORS {
             path.extend(above.last());
         }
-        Self { parent_author: parent.author, path }
+        Self { path }
     }
 
     /// Returns the parent.
     #[must_use]
-    pub fn parent(&self) -> PostReference {
-        PostReference { post: self.path[0], author: self.parent_author }
+    pub fn parent(&self) -> PostId {
+        self.path[0]
     }
 
     /// Returns the nearest ancestors, the parent first. If there are as many as [`NEAREST_ANCESTORS`], the last of them
@@ -140,8 +130,8 @@ impl References {
 
     /// Returns the entries of this post in the lists of others. They count if the post is public.
     pub fn referrals(&self, referrer: PostId, is_public: bool) -> impl Iterator<Item = Referral> + use<> {
-        let parent = self.reply.as_ref().map(|reply| (ReferrerKind::Reply, reply.parent().post));
-        let quoted = self.quoted.map(|quoted| (ReferrerKind::Quote, quoted.post));
+        let parent = self.reply.as_ref().map(|reply| (ReferrerKind::Reply, reply.parent()));
+        let quoted = self.quoted.map(|quoted| (ReferrerKind::Quote, quoted));
         let referral = move |(kind, target)| Referral { kind, target, referrer, is_counted: is_public };
         parent.into_iter().chain(quoted).map(referral)
     }
@@ -158,13 +148,13 @@ impl References {
 impl fmt::Display for References {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { reply, quoted, original, mentions, tags } = self;
-        if let Some(Reply { parent_author, path }) = reply {
-            write!(formatter, " reply={parent_author}:")?;
+        if let Some(Reply { path }) = reply {
+            write!(formatter, " reply=")?;
             write_list(formatter, path)?;
         }
         for (name, reference) in [("quote", quoted), ("repost", original)] {
-            if let Some(PostReference { post, author }) = reference {
-                write!(formatter, " {name}={author}:{post}")?;
+            if let Some(post) = reference {
+                write!(formatter, " {name}={post}")?;
             }
         }
         if !mentions.is_empty() {
@@ -223,12 +213,11 @@ fn parse(text: &str) -> Option<Details> {
     for (name, value) in words.filter_map(|word| word.split_once('=')) {
         match name {
             "reply" => {
-                let (author, path) = value.split_once(':')?;
-                let path = parse_list(path, |post| post.parse().ok())?;
-                references.reply = Some(Reply { parent_author: author.parse().ok()?, path });
+                let path = parse_list(value, |post| post.parse().ok())?;
+                references.reply = Some(Reply { path });
             }
-            "quote" => references.quoted = Some(parse_reference(value)?),
-            "repost" => references.original = Some(parse_reference(value)?),
+            "quote" => references.quoted = Some(value.parse().ok()?),
+            "repost" => references.original = Some(value.parse().ok()?),
             "mentions" => {
                 let mention = |text: &str| {
                     let (user, name) = text.split_once(':')?;
@@ -242,11 +231,6 @@ fn parse(text: &str) -> Option<Details> {
     }
     let edited_at = (edited_at != 0).then(|| Timestamp::from_millis(edited_at));
     Some(Details { version, edition, edited_at, counts, references })
-}
-
-fn parse_reference(text: &str) -> Option<PostReference> {
-    let (author, post) = text.split_once(':')?;
-    Some(PostReference { post: post.parse().ok()?, author: author.parse().ok()? })
 }
 
 fn parse_list<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
@@ -265,10 +249,6 @@ mod tests {
         UserId::new(id).unwrap()
     }
 
-    fn reference(id: u64) -> PostReference {
-        PostReference { post: post(id), author: user(7) }
-    }
-
     #[test]
     fn the_format_of_details_is_part_of_the_stored_data() {
         let details = Details {
@@ -277,9 +257,9 @@ mod tests {
             edited_at: Some(Timestamp::from_millis(1_767_225_600_000)),
             counts: ReferrerCounts { reposts: 3, replies: 4, quotes: 5 },
             references: References {
-                reply: Some(Reply::to(reference(9), Some(&Reply::to(reference(8), None)))),
-                quoted: Some(reference(6)),
-                original: Some(reference(5)),
+                reply: Some(Reply::to(post(9), Some(&Reply::to(post(8), None)))),
+                quoted: Some(post(6)),
+                original: Some(post(5)),
                 mentions: vec![
                     (Username::parse("ada").unwrap(), user(1)),
                     (Username::parse("bob").unwrap(), user(2)),
@@ -287,25 +267,24 @@ mod tests {
                 tags: vec!["rust".into(), "日本".into()],
             },
         };
-        let text =
-            "12 2 1767225600000 3 4 5 reply=7:9,8 quote=7:6 repost=7:5 mentions=1:ada,2:bob tags=rust,日本";
+        let text = "12 2 1767225600000 3 4 5 reply=9,8 quote=6 repost=5 mentions=1:ada,2:bob tags=rust,日本";
         assert_eq!((details.to_string(), text.parse()), (text.to_owned(), Ok(details)));
         assert_eq!(Details::default().to_string(), "0 0 0 0 0 0");
         assert_eq!("0 0 0 0 0 0".parse(), Ok(Details::default()));
         assert_eq!("0 0 0 0 0 0 5 poll=9".parse(), Ok(Details::default()), "of a later version");
-        for text in ["", "0", "0 0 0 0 0 x", "0 0 0 0 0 0 reply=7", "0 0 0 0 0 0 quote=7:0"] {
+        for text in ["", "0", "0 0 0 0 0 x", "0 0 0 0 0 0 reply=0", "0 0 0 0 0 0 quote=0"] {
             assert_eq!(text.parse::<Details>(), Err(ParseDetailsError), "{text:?}");
         }
     }
 
     #[test]
     fn a_reply_knows_its_nearest_ancestors_and_the_root() {
-        let mut reply = Reply::to(reference(1), None);
+        let mut reply = Reply::to(post(1), None);
         for parent in 2..=20 {
-            reply = Reply::to(reference(parent), Some(&reply));
+            reply = Reply::to(post(parent), Some(&reply));
             let nearest: Vec<PostId> = (1..=parent).rev().take(NEAREST_ANCESTORS).map(post).collect();
             assert_eq!((reply.nearest(), reply.root()), (&nearest[..], post(1)), "a reply to {parent}");
-            assert_eq!(reply.parent(), reference(parent));
+            assert_eq!(reply.parent(), post(parent));
         }
     }
 }

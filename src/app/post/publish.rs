@@ -16,7 +16,7 @@ use crate::app::viewer::Viewer;
 use crate::app::visibility::{Surface, UserSelection, Visible, VisiblePost};
 use crate::config::TimelineStrategy;
 use crate::model::clock::Timestamp;
-use crate::model::details::{PostReference, References, Reply};
+use crate::model::details::{References, Reply};
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, IdempotencyKey, Platform, Visibility};
@@ -59,18 +59,17 @@ fn reply_to(parent: Option<VisiblePost>, visibility: Visibility) -> Result<Reply
         let message = "A reply to a post that only followers can see is for followers only as well.";
         return Err(RuleViolation::new(Reason::Visibility, Field::Visibility, message));
     }
-    let parent = PostReference { post: post.id, author: post.author };
-    Ok(Reply::to(parent, post.details.references.reply.as_ref()))
+    Ok(Reply::to(post.id, post.details.references.reply.as_ref()))
 }
 
 /// Returns the reference to a quoted post, which is `None` if the quoting author may not see it.
-fn quote(quoted: Option<VisiblePost>) -> Result<PostReference, RuleViolation> {
+fn quote(quoted: Option<VisiblePost>) -> Result<PostId, RuleViolation> {
     let Some(VisiblePost { post, author }) = quoted else { return Err(unknown(Field::QuoteOf)) };
     if !post.visibility.is_public() || author.record.is_private == Some(true) {
         let message = "Only posts that everyone can see can be quoted.";
         return Err(RuleViolation::new(Reason::Visibility, Field::QuoteOf, message));
     }
-    Ok(PostReference { post: post.id, author: post.author })
+    Ok(post.id)
 }
 
 fn unknown(field: Field) -> RuleViolation {

@@ -27,7 +27,7 @@ use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::segment::Segment;
 use crate::graphql::types::user::User;
 use crate::model;
-use crate::model::details::{PostReference, References, ReferrerKind};
+use crate::model::details::{References, ReferrerKind};
 use crate::model::id::{PostId, UserId};
 
 /// Default and maximum number of ancestors of a post.
@@ -84,11 +84,7 @@ impl Post {
     }
 
     /// Loads a post to which this one refers.
-    async fn load_referred(
-        &self,
-        PostReference { post, .. }: PostReference,
-        context: &Context<'_>,
-    ) -> Option<Result<Self, Error>> {
+    async fn load_referred(&self, post: PostId, context: &Context<'_>) -> Option<Result<Self, Error>> {
         let posts = Self::load_all(&self.scope, std::iter::once(post), &Selected::of(context)).await;
         posts.map(|posts| posts.into_iter().next().flatten()).transpose()
     }

@@ -61,7 +61,7 @@ async fn posts_are_read_as_they_were_written(kind: Kind) {
     // The greatest id that is exact everywhere, and times before 1970 and in the far future.
     posts[3].id = PostId::new((1 << 53) - 1).unwrap();
     posts[4].created_at = Timestamp::from_millis(-5);
-    posts[5].details = "3 1 5 0 2 0 reply=7:1 tags=日本".parse().unwrap();
+    posts[5].details = "3 1 5 0 2 0 reply=1 tags=日本".parse().unwrap();
     posts[5].visibility = Visibility::Followers;
     posts[5].created_at = Timestamp::from_millis(253_402_300_799_999);
     archive.write(&posts, &[], &[]).await.unwrap();
