@@ -4,13 +4,16 @@
 use std::time::Duration;
 
 use fanfold::app::App;
+use fanfold::app::archive::Listed;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::moderation::invite::NewInvite;
 use fanfold::app::moderation::report::ReportTarget;
 use fanfold::app::post::NewPost;
 use fanfold::app::post::PublishRequest;
-use fanfold::model::details::References;
-use fanfold::model::id::UserId;
+use fanfold::app::post::read::PostRecords;
+use fanfold::app::read::{Load as _, Shared};
+use fanfold::model::details::{References, ReferrerCounts};
+use fanfold::model::id::{PostId, UserId};
 use fanfold::model::moderator::Moderator;
 use fanfold::model::post::{Content, Visibility};
 use fanfold::model::relation::MuteScope;
@@ -38,6 +41,8 @@ struct Stage {
     world: World,
     database: Database,
     people: Vec<Person>,
+    /// Posts of the first of them: an archived one, and a hot one.
+    targets: [PostId; 2],
     /// Number of further users who stay.
     strangers: usize,
     /// Code of an invite that all deleted users have used.
@@ -59,10 +64,18 @@ impl Stage {
         let world = World::with(options.as_flattened()).await;
         world.app.open_archive().await.unwrap();
         let people = world.people(6).await;
+        let author = world.app.authenticate(&people[0].token).await.unwrap();
+        let mut targets = Vec::new();
+        for _ in 0..=hot {
+            let request = PublishRequest { content: "There.", ..PublishRequest::default() };
+            targets.push(world.app.publish(&author, request).await.unwrap());
+        }
+        let targets = [targets[0], targets[hot]];
+        archive_all(&world.app).await;
         let uses = NewInvite { uses: 1_000, expires_at: None, note: "" };
         let invite = world.app.create_invite(&Moderator::Operator, uses).await.unwrap();
         let invite = invite.code.as_str().to_owned();
-        Self { world, database, people, strangers: 0, invite, next: FIRST }
+        Self { world, database, people, targets, strangers: 0, invite, next: FIRST }
     }
 
     /// Registers a user whose id has digits that nothing else has.
@@ -115,6 +128,7 @@ impl Stage {
             self.publish(leaver, Visibility::Public).await;
             self.publish(leaver, Visibility::Followers).await;
         }
+        self.converse(leaver).await;
         deliver_all(app).await;
         archive_all(app).await;
         let query = "query ($id: ID!) { user(by: { id: $id }) { displayName }
@@ -134,6 +148,22 @@ impl Stage {
     }
 
     /// Adds what moderators know of a user: reports by and about the user, and the use of an invite.
+    /// Lets a user reply to posts and quote them, and others reply to the user.
+    async fn converse(&self, leaver: &Person) {
+        let viewer = self.world.app.authenticate(&leaver.token).await.unwrap();
+        let other = self.world.app.authenticate(&self.people[1].token).await.unwrap();
+        let content = format!("{SECRET} words");
+        let mut own = None;
+        for [in_reply_to, quote_of] in [self.targets, [self.targets[1], self.targets[0]]] {
+            let (in_reply_to, quote_of) = (Some(in_reply_to), Some(quote_of));
+            let request =
+                PublishRequest { content: &content, in_reply_to, quote_of, ..PublishRequest::default() };
+            own = Some(self.world.app.publish(&viewer, request).await.unwrap());
+        }
+        let reply = PublishRequest { content: "Here.", in_reply_to: own, ..PublishRequest::default() };
+        self.world.app.publish(&other, reply).await.unwrap();
+    }
+
     async fn note(&self, leaver: &Person) {
         let app = &self.world.app;
         let reporter = app.authenticate(&self.people[1].token).await.unwrap();
@@ -220,9 +250,21 @@ impl Stage {
             // The counter of ids is the last id.
             assert!(is_tombstone || !names || key == "ff:{g}:next:user", "{key} has {texts:?}");
         }
-        let statement = "SELECT COUNT(*) FROM posts WHERE deleted = 0 OR content IS NOT NULL";
-        let left = self.database.number(statement).await;
+        let statement = format!(
+            "SELECT COUNT(*) FROM posts WHERE author > {} AND (deleted = 0 OR content IS NOT NULL)",
+            self.people.len()
+        );
+        let left = self.database.number(&statement).await;
         assert_eq!(left, 0, "rows with content");
+        // Nobody but the deleted users has replied to the targets, and the replies to their posts are in no list.
+        assert_eq!(self.database.number("SELECT COUNT(*) FROM referrers").await, 0);
+        assert_eq!(self.world.redis.raw::<Vec<String>>(&["KEYS", "ff:{p*}:replies"]), [""; 0]);
+        assert_eq!(self.world.redis.raw::<Vec<String>>(&["KEYS", "ff:{p*}:quotes"]), [""; 0]);
+        let targets = self.targets.map(Listed::Id).into();
+        let targets = self.world.app.load(PostRecords(Shared(targets))).await.unwrap();
+        for target in targets.iter().map(|target| target.as_ref().unwrap()) {
+            assert_eq!(target.details.counts, ReferrerCounts::default(), "{}", target.id);
+        }
         let found = check(&self.world.app, false).await;
         let stayed = self.people.len() + self.strangers;
         assert_eq!((found.users, found.faults(), found.unfinished), (stayed as u64, 0, 0));
