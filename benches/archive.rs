@@ -19,6 +19,7 @@ use fanfold::app::App;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
 use fanfold::app::timeline::TimelineQuery;
+use fanfold::app::timeline::entry::Replies;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::details::References;
@@ -107,7 +108,12 @@ async fn measure_reading(app: &App, reader: &Viewer, ids: &[PostId], rounds: usi
         for (depth, times) in &mut depths {
             let from = depth.checked_sub(1).map(|last| ids[last]);
             let window = Window { direction: Direction::Forward, size: PAGE, from };
-            let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
+            let query = TimelineQuery {
+                window,
+                author: UserFields::NONE,
+                replies: Replies::default(),
+                looks_back: false,
+            };
             let began = Instant::now();
             let page = app.timeline(reader, query).await.unwrap();
             times.0.push(began.elapsed());

@@ -10,6 +10,7 @@ use fanfold::app::import::ImportFollow;
 use fanfold::app::live::Listener;
 use fanfold::app::post::PublishRequest;
 use fanfold::app::timeline::TimelineQuery;
+use fanfold::app::timeline::entry::Replies;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
@@ -64,7 +65,12 @@ impl Audience {
             app.import_follows(viewers.iter().map(follow).collect()).await.unwrap();
         }
         let window = Window { direction: Direction::Forward, size: 1, from: None };
-        let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
+        let query = TimelineQuery {
+            window,
+            author: UserFields::NONE,
+            replies: Replies::default(),
+            looks_back: false,
+        };
         for viewer in &viewers {
             app.timeline(viewer, query).await.unwrap();
         }

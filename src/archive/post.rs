@@ -305,6 +305,7 @@ pub(super) fn kind_number(kind: ReferrerKind) -> i16 {
     match kind {
         ReferrerKind::Reply => 1,
         ReferrerKind::Quote => 2,
+        ReferrerKind::Repost => 3,
     }
 }
 

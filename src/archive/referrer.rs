@@ -1,4 +1,4 @@
-//! Storage of the lists of posts that refer to archived posts: replies, and posts that quote them.
+//! Storage of the lists of posts that refer to archived posts: replies, posts that quote them, and reposts.
 //!
 //! Not here: replacing whole lists when posts are archived (`archive::post`).
 
@@ -161,6 +161,7 @@ fn counted(text: Option<&str>, kind: ReferrerKind, is_entered: bool) -> Result<O
     let count = match kind {
         ReferrerKind::Reply => &mut details.counts.replies,
         ReferrerKind::Quote => &mut details.counts.quotes,
+        ReferrerKind::Repost => &mut details.counts.reposts,
     };
     *count = if is_entered { *count + 1 } else { count.saturating_sub(1) };
     Ok(details_column(&details))

@@ -5,7 +5,7 @@
 //!
 //! - User list: a time and a user id (8 bytes each). Lists are ordered by time, and several entries can have the same
 //!   time.
-//! - Post list: a post id (8 bytes). The same for the replies to a post and the posts that quote it.
+//! - Post list: a post id (8 bytes). The same for the replies to a post, the posts that quote it, and its reposts.
 //! - Moderators' list of accounts: a time and a user id, as in a user list. Reports: a report id (8 bytes). Log: a time and
 //!   a number (8 bytes each). Invites: a time (8 bytes) and a code (16 bytes). The owner is the moderator.
 //! - Export: a section (1 byte), then nothing, a time and a session's id (8 and 16 bytes), a time and a user id, or a post
@@ -158,6 +158,7 @@ impl List for ReferrerList {
         match self.kind {
             ReferrerKind::Reply => 16,
             ReferrerKind::Quote => 17,
+            ReferrerKind::Repost => 18,
         }
     }
 
@@ -435,6 +436,7 @@ pub(super) fn code_of(object: &str, field: &str) -> Option<u8> {
         ("Moderation", "invites") => 14,
         ("Post", "replies") => 16,
         ("Post", "quotes") => 17,
+        ("Post", "repostedBy") => 18,
         _ => return None,
     })
 }

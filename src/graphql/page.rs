@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
+use futures::future::try_join;
+
 use crate::app::error::Error;
+use crate::model::id::PostId;
 use crate::model::page::{Direction, Page, Window};
 
 /// A page with its nodes, in list order.
@@ -48,6 +51,33 @@ pub(super) async fn fill<R: Rows>(
     let page = rows.page(window).await?;
     let found = rows.nodes(&page.entries).await?;
     complete(rows, window, page, found).await
+}
+
+/// Loads a page like [`fill`], with flags that do not tell of entries without a node, which the viewer may not see.
+pub(super) async fn fill_visible<R: Rows<Position = PostId>>(
+    rows: &R,
+    window: Window<R::Position>,
+) -> Result<Filled<R::Entry, R::Node>, Error> {
+    let ahead = fill(rows, Window { size: window.size + 1, ..window });
+    let behind = async {
+        match window.behind() {
+            Some(behind) => Ok(!fill(rows, behind).await?.entries.is_empty()),
+            None => Ok(false),
+        }
+    };
+    let (mut filled, has_behind) = try_join(ahead, behind).await?;
+    let has_more = filled.entries.len() > window.size;
+    match window.direction {
+        Direction::Forward => {
+            filled.entries.truncate(window.size);
+            (filled.has_previous, filled.has_next) = (has_behind, has_more);
+        }
+        Direction::Backward => {
+            filled.entries.drain(..usize::from(has_more));
+            (filled.has_previous, filled.has_next) = (has_more, has_behind);
+        }
+    }
+    Ok(filled)
 }
 
 /// Replaces the entries that have no node on a page which has been loaded.

@@ -10,6 +10,7 @@ use futures::{FutureExt as _, Stream};
 
 use crate::app::error::Error;
 use crate::app::relation::RelationWatch;
+use crate::app::timeline::entry::TimelineEntry;
 use crate::app::timeline::live::{self, TimelineWatch};
 use crate::app::visibility::Access;
 use crate::graphql::context::Scope;
@@ -17,6 +18,7 @@ use crate::graphql::cursor::{self, TimelineList, TimelinePosition};
 use crate::graphql::id::GlobalId;
 use crate::graphql::pace::Pace;
 use crate::graphql::selection::{Selected, relation_selection, user_selection};
+use crate::graphql::types::connection::timeline::TimelineReplies;
 use crate::graphql::types::event::{PostAdded, PostRemoved, TimelineEvent};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::relation::Relation;
@@ -37,13 +39,17 @@ impl Subscription {
             desc = "The cursor to resume after, from an event or a timeline entry. Missed events are sent first. After a timeline entry, they include recent posts below the entry's page. If more than a day or 1,000 events were missed, the subscription fails with RESYNC_REQUIRED: refetch the timeline, then resubscribe. If null, only new events are sent."
         )]
         after: Option<String>,
+        #[graphql(desc = "The replies to send. If null, those to users whom the viewer follows.")]
+        replies: Option<TimelineReplies>,
     ) -> Result<impl Stream<Item = Result<TimelineEvent, Error>>, Error> {
         let scope = Scope::of(context);
         let list = TimelineList { owner: scope.viewer().signed_in()?.user };
         let seen = after.map(|cursor| cursor::parse("after", list, &cursor)).transpose()?;
-        let author = user_selection(&[Selected::of(context).field("post").field("author")]);
+        let selected = Selected::of(context);
+        let author = user_selection(&[selected.field("post").field("author"), selected.field("repostedBy")]);
+        let replies = replies.unwrap_or_default().into();
         let seen = seen.map(|TimelinePosition { seen, .. }| seen);
-        let watch = scope.app.watch_timeline(scope.viewer(), seen, author.fields).await?;
+        let watch = scope.app.watch_timeline(scope.viewer(), seen, author.fields, replies).await?;
         let pace = Arc::clone(context.data_unchecked::<Arc<Pace>>());
         let next = async move |watch: &mut TimelineWatch| {
             let (event, seen) = loop {
@@ -56,10 +62,15 @@ impl Subscription {
             };
             let cursor = |post| cursor::print(list, &TimelinePosition { post, seen });
             Ok(match event {
-                live::TimelineEvent::Added(entry) => TimelineEvent::Added(PostAdded {
-                    cursor: cursor(entry.post.id),
-                    post: Post::visible(&scope.for_event(), &entry),
-                }),
+                live::TimelineEvent::Added(TimelineEntry { id, post, author, reposted_by, .. }) => {
+                    let scope = scope.for_event();
+                    let user = |user| User::visible(&scope, user);
+                    TimelineEvent::Added(PostAdded {
+                        cursor: cursor(id),
+                        post: Post::new(&scope, post, user(author)),
+                        reposted_by: reposted_by.into_iter().map(user).collect(),
+                    })
+                }
                 live::TimelineEvent::Removed(post) => TimelineEvent::Removed(PostRemoved {
                     cursor: cursor(post),
                     post_id: GlobalId::Post(post).print(),

@@ -101,11 +101,13 @@ pub enum ReferrerKind {
     Reply,
     /// Posts that quote the post.
     Quote,
+    /// Reposts of the post.
+    Repost,
 }
 
 impl ReferrerKind {
     /// All kinds.
-    pub const ALL: [Self; 2] = [Self::Reply, Self::Quote];
+    pub const ALL: [Self; 3] = [Self::Reply, Self::Quote, Self::Repost];
 }
 
 /// An entry of a post in another post's list of referrers. It exists as long as the post does.
@@ -132,8 +134,9 @@ impl References {
     pub fn referrals(&self, referrer: PostId, is_public: bool) -> impl Iterator<Item = Referral> + use<> {
         let parent = self.reply.as_ref().map(|reply| (ReferrerKind::Reply, reply.parent()));
         let quoted = self.quoted.map(|quoted| (ReferrerKind::Quote, quoted));
+        let original = self.original.map(|original| (ReferrerKind::Repost, original));
         let referral = move |(kind, target)| Referral { kind, target, referrer, is_counted: is_public };
-        parent.into_iter().chain(quoted).map(referral)
+        parent.into_iter().chain(quoted).chain(original).map(referral)
     }
 
     /// Returns the references to posts, without those that belong to the text.

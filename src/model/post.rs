@@ -16,6 +16,14 @@ texts! {
     Platform: Rule { subject: "A platform", least: 1, most: 50, lines: false };
 }
 
+impl Content {
+    /// Returns the content of a repost, which has no text of its own.
+    #[must_use]
+    pub fn of_repost() -> Self {
+        Self("".into())
+    }
+}
+
 /// A key that a client chooses for a publish attempt, so that retries are safe: 1 to 100 characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey(Box<str>);
@@ -61,7 +69,7 @@ pub struct Post {
     pub id: PostId,
     /// Id of the author.
     pub author: UserId,
-    /// Text of the post.
+    /// Text of the post; empty for a repost.
     pub content: String,
     /// Name of the client that the post was written with; `None` if not given.
     pub platform: Option<String>,

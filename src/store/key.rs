@@ -38,6 +38,8 @@
 //! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its intersections with `following` and `followers`; N is a nonce |
 //! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; `visibility`, if only followers can see the post; `details`, unless it is a plain post, in the format of [`Details`](crate::model::details::Details); or a tombstone: `author`, `deleted`, `visibility` as before, and `settled` (1 once the archive has recorded the deletion, 2 if the post was never visible); or, for a minute after the post was archived, only `archived`, the author |
 //! | `ff:{p9}:replies`, `ff:{p9}:quotes` | list | the posts that reply to post 9, and those that quote it, in descending order of id, while post 9 has a record |
+//! | `ff:{p9}:reposts` | list | the reposts of post 9, in the same order; once post 9 is deleted, those still to be deleted |
+//! | `ff:{u7}:reposted` | hash | post that user 7 has reposted → the repost |
 //! | `ff:{u7}:posts` | list | user 7's hot posts, in descending order of id |
 //! | `ff:{u7}:posts:times` | list | creation time and last bits of the id of each post in `posts`, in the same order; see `store/lua/part/times.lua` |
 //! | `ff:{u7}:limited` | sorted set | those of `posts` that only followers can see, by creation time |
@@ -561,14 +563,21 @@ impl Keys {
         self.key(Tag::Post(post), "post")
     }
 
-    /// Returns the key of a hot post's replies or of the posts that quote it.
+    /// Returns the key of a post's replies, of the posts that quote it, or of its reposts.
     #[must_use]
     pub fn referrers(&self, post: PostId, kind: ReferrerKind) -> Key<List> {
         let rest = match kind {
             ReferrerKind::Reply => "replies",
             ReferrerKind::Quote => "quotes",
+            ReferrerKind::Repost => "reposts",
         };
         self.key(Tag::Post(post), rest)
+    }
+
+    /// Returns the key of the posts that a user has reposted.
+    #[must_use]
+    pub fn reposted(&self, user: UserId) -> Key<Hash> {
+        self.key(Tag::User(user), "reposted")
     }
 
     /// Returns the key of a user's hot posts.
@@ -972,6 +981,7 @@ mod tests {
         assert_eq!(keys.post(post).name(), "ff:{p9}:post");
         assert_eq!(keys.referrers(post, ReferrerKind::Reply).name(), "ff:{p9}:replies");
         assert_eq!(keys.referrers(post, ReferrerKind::Quote).name(), "ff:{p9}:quotes");
+        assert_eq!(keys.referrers(post, ReferrerKind::Repost).name(), "ff:{p9}:reposts");
         assert_eq!(keys.posts(user).name(), "ff:{u7}:posts");
         assert_eq!(keys.post_times(user).name(), "ff:{u7}:posts:times");
         assert_eq!(keys.limited(user).name(), "ff:{u7}:limited");

@@ -98,6 +98,8 @@ pub enum Settled {
     Open,
     /// The post is visible if the archive contains it; otherwise, it will never be visible.
     Cold,
+    /// The author has reposted the same post before, as this one, so the new repost is not visible.
+    Reposted(PostId),
 }
 
 impl FromRedisValue for Settled {
@@ -109,6 +111,10 @@ impl FromRedisValue for Settled {
             0 => Self::Revoked,
             1 => Self::Visible(ids(cold)),
             3 => Self::Cold,
+            4 => {
+                let earlier = ids(cold).first().copied();
+                Self::Reposted(earlier.ok_or_else(|| ParsingError::from("no repost in the reply"))?)
+            }
             _ => Self::Open,
         })
     }
@@ -123,6 +129,17 @@ pub struct Sizes {
     pub hot: u32,
 }
 
+/// What keeps a post from being published twice.
+#[derive(Clone, Copy, Debug)]
+pub enum Once<'a> {
+    /// Nothing.
+    Never,
+    /// The attempt is bound to an idempotency key.
+    Attempt(Digest, &'a Attempt),
+    /// The post is a repost of this one, and its author has one repost of it at most.
+    Repost(PostId),
+}
+
 /// Makes a post visible: adds it to its author's lists. If the publish attempt is bound to an idempotency key,
 /// marks the attempt as done. If followers pull the post, announces its author on the channel
 /// [`Keys::pulled`].
@@ -131,7 +148,7 @@ pub fn publish(
     draft: &Draft,
     (visibility, delivery): (Visibility, Delivery),
     sizes: Sizes,
-    attempt: Option<(Digest, &Attempt)>,
+    once: Once<'_>,
 ) -> Command<Settled> {
     let Draft { id, note: Note { author, created_at, .. } } = draft;
     let publish = call(&script::PUBLISH_POST).key(&keys.void(*author)).key(&keys.posts(*author));
@@ -144,12 +161,16 @@ pub fn publish(
         let publish = publish.arg(id.get()).arg(sizes.timeline).arg(sizes.hot).arg(RECENT);
         publish.arg(channel).arg(author.get()).arg(created_at.as_millis()).arg(!visibility.is_public())
     };
-    match attempt {
-        Some((key, attempt)) => {
+    match once {
+        Once::Attempt(key, attempt) => {
             let publish = described(publish.key(&keys.attempt(*author, key)));
             publish.arg(attempt.text(false)).arg(attempt.text(true)).reply()
         }
-        None => described(publish).reply(),
+        Once::Repost(original) => {
+            let publish = described(publish.key(&keys.reposted(*author)));
+            publish.arg("").arg("").arg(original.get()).reply()
+        }
+        Once::Never => described(publish).reply(),
     }
 }
 
@@ -256,7 +277,8 @@ fn record(id: PostId, row: Reply<'_>) -> Result<Record, Error> {
 /// Replaces an archived post's record by a marker, which expires, and deletes the lists of its referrers, unless the
 /// record differs from `post`. Returns true if no record is left.
 pub fn drop(keys: &Keys, post: &Post) -> Command<bool> {
-    let drop = with_lists(call(&script::DROP_POST).key(&keys.post(post.id)), keys, post.id);
+    let drop =
+        with_lists(call(&script::DROP_POST).key(&keys.post(post.id)), keys, post.id, ReferrerKind::ALL);
     let drop = drop.arg(MARKER_MILLIS);
     let drop = drop.arg("author").arg(post.author.get()).arg("content").arg(&post.content);
     let drop = drop.arg("created_at").arg(post.created_at.as_millis());
@@ -299,9 +321,9 @@ impl FromRedisValue for Erased {
     }
 }
 
-/// Erases a post's content and the lists of its referrers, and leaves a tombstone, if the post belongs to `author`. With
-/// `archived`, the visibility and the references of a post in the archive, also leaves a tombstone for a post that only
-/// the archive contains.
+/// Erases a post's content and the lists of its referrers, and leaves a tombstone, if the post belongs to `author`. The
+/// list of its reposts stays, since they must be deleted as well. With `archived`, the visibility and the references of a
+/// post in the archive, also leaves a tombstone for a post that only the archive contains.
 pub fn erase(
     keys: &Keys,
     author: UserId,
@@ -311,13 +333,19 @@ pub fn erase(
     let visibility = archived.and_then(|(visibility, _)| visibility.word()).unwrap_or_default();
     let references = archived.map(|(_, references)| references.to_posts()).unwrap_or_default();
     let details = print_details(&Details { references, ..Details::default() });
-    let erase = with_lists(call(&script::ERASE_POST).key(&keys.post(id)), keys, id);
+    let lists = ReferrerKind::ALL.into_iter().filter(|kind| *kind != ReferrerKind::Repost);
+    let erase = with_lists(call(&script::ERASE_POST).key(&keys.post(id)), keys, id, lists);
     erase.arg(author.get()).arg(archived.is_some()).arg(visibility).arg(details).reply()
 }
 
-/// Adds the keys of the lists that are stored with a post's record.
-fn with_lists(call: Builder, keys: &Keys, id: PostId) -> Builder {
-    ReferrerKind::ALL.into_iter().fold(call, |call, kind| call.key(&keys.referrers(id, kind)))
+/// Adds the keys of lists of a post's referrers.
+fn with_lists(
+    call: Builder,
+    keys: &Keys,
+    id: PostId,
+    kinds: impl IntoIterator<Item = ReferrerKind>,
+) -> Builder {
+    kinds.into_iter().fold(call, |call, kind| call.key(&keys.referrers(id, kind)))
 }
 
 /// A live or deleted post's author and state.
@@ -343,21 +371,36 @@ pub fn trace(keys: &Keys, id: PostId) -> Command<Option<Trace>> {
     })
 }
 
-/// Removes a post from its author's lists and timeline, and from the counts of cold posts. Returns true if the
+/// A deleted post, with what decides which lists and counts contained it.
+#[derive(Clone, Debug)]
+pub struct DeletedPost {
+    /// Id of the post.
+    pub id: PostId,
+    /// Id of its author.
+    pub author: UserId,
+    /// Its visibility.
+    pub visibility: Visibility,
+    /// The posts to which it referred.
+    pub references: References,
+}
+
+/// Removes a deleted post from its author's lists and timeline, and from the counts of cold posts. Returns true if the
 /// post was in the hot list or cold.
-pub fn delete(
-    keys: &Keys,
-    author: UserId,
-    id: PostId,
-    visibility: Visibility,
-    now: Timestamp,
-) -> Command<bool> {
+pub fn delete(keys: &Keys, deleted: &DeletedPost, now: Timestamp) -> Command<bool> {
+    let DeletedPost { id, author, visibility, references } = deleted;
+    let author = *author;
     let delete = call(&script::DELETE_POST).key(&keys.void(author)).key(&keys.posts(author));
     let delete = delete.key(&keys.recent(author)).key(&keys.timeline(author));
     let delete = delete.key(&keys.cold(author)).key(&keys.gone(author)).key(&keys.removed(author));
     let delete = delete.key(&keys.post_times(author)).key(&keys.limited(author));
-    let delete = delete.arg(id.get()).arg(now.as_millis()).arg(REVOKED_MILLIS).arg(RECENT);
-    delete.arg(REMOVED_MILLIS).arg(!visibility.is_public()).reply()
+    let described = |delete: Builder| {
+        let delete = delete.arg(id.get()).arg(now.as_millis()).arg(REVOKED_MILLIS).arg(RECENT);
+        delete.arg(REMOVED_MILLIS).arg(!visibility.is_public())
+    };
+    match references.original {
+        Some(original) => described(delete.key(&keys.reposted(author))).arg(original.get()).reply(),
+        None => described(delete).reply(),
+    }
 }
 
 /// A post's location among its author's posts.

@@ -1,12 +1,13 @@
-//! Storage of the lists of posts that refer to a post: its replies, and the posts that quote it. They are in the post's
-//! slot as long as its record is in Redis; afterwards, they are in the archive.
+//! Storage of the lists of posts that refer to a post: its replies, the posts that quote it, and its reposts. They are in
+//! the post's slot as long as its record is in Redis; afterwards, they are in the archive. The reposts of a deleted post
+//! stay listed until they are deleted as well.
 //!
 //! Not here: the record (`store::post`), and the order of the steps (`app::post::referral`).
 
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::model::details::{Referral, ReferrerKind};
-use crate::model::id::PostId;
+use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 use crate::store::command::{Command, call, command};
 use crate::store::key::Keys;
@@ -49,6 +50,7 @@ pub fn refer(keys: &Keys, referral: &Referral, is_entered: bool) -> Command<Refe
 /// Returns the position of a count in the stored details of a post.
 fn position(kind: ReferrerKind) -> u8 {
     match kind {
+        ReferrerKind::Repost => 4,
         ReferrerKind::Reply => 5,
         ReferrerKind::Quote => 6,
     }
@@ -81,6 +83,42 @@ pub fn page(
 
 /// Reads part of a list, from this index on, in descending order of id.
 pub fn portion(keys: &Keys, target: PostId, kind: ReferrerKind, start: usize) -> Command<Vec<PostId>> {
-    let range = command("LRANGE").key(&keys.referrers(target, kind)).arg(start).arg(start + PORTION - 1);
+    range(keys, target, kind, (start, PORTION))
+}
+
+/// Reads the first posts of a list, at most `count`, in descending order of id.
+pub fn first(keys: &Keys, target: PostId, kind: ReferrerKind, count: usize) -> Command<Vec<PostId>> {
+    range(keys, target, kind, (0, count))
+}
+
+fn range(
+    keys: &Keys,
+    target: PostId,
+    kind: ReferrerKind,
+    (start, count): (usize, usize),
+) -> Command<Vec<PostId>> {
+    let range = command("LRANGE").key(&keys.referrers(target, kind)).arg(start).arg(start + count - 1);
     range.reply::<Vec<Id>>().map(|found| Ok(ids(found)))
+}
+
+/// Reads the repost of each of these posts by this user; `None` for posts that the user has not reposted.
+pub fn reposts_by(keys: &Keys, user: UserId, posts: &[PostId]) -> Command<Vec<Option<PostId>>> {
+    let read = command("HMGET").key(&keys.reposted(user)).args(posts.iter().map(|post| post.get()));
+    read.reply::<Vec<Option<u64>>>()
+        .map(|reposts| Ok(reposts.into_iter().map(|repost| repost.and_then(PostId::new)).collect()))
+}
+
+/// Lists reposts of a deleted post, read from the archive, so that they can be deleted as well. Does nothing unless the
+/// post has a tombstone. Idempotent.
+pub fn list_reposts(keys: &Keys, deleted: PostId, reposts: &[PostId]) -> Command<bool> {
+    let list = call(&script::LIST_REPOSTS)
+        .key(&keys.post(deleted))
+        .key(&keys.referrers(deleted, ReferrerKind::Repost));
+    list.args(reposts.iter().map(|repost| repost.get())).reply()
+}
+
+/// Removes a repost that has been deleted from the list of a deleted post.
+pub fn remove_repost(keys: &Keys, deleted: PostId, repost: PostId) -> Command<i64> {
+    let list = keys.referrers(deleted, ReferrerKind::Repost);
+    command("LREM").key(&list).arg(1).arg(repost.get()).reply()
 }

@@ -97,6 +97,7 @@ scripts! {
     RETURN_JOBS = "return_jobs";
     HAND_OVER_POSTS = "hand_over_posts";
     ISSUE_POSTS = "part/issuer" "issue_posts";
+    LIST_REPOSTS = "part/ids" "list_reposts";
     LOG_ACTION = "log_action";
     MAKE_STAR = "part/stars" "make_star";
     MARK_DELIVERED = "mark_delivered";

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::app::App;
 use crate::app::error::Error;
-use crate::app::post::delete::DeletedPost;
 use crate::archive;
 use crate::archive::post::Row;
 use crate::model::details::{Referral, ReferrerKind};
@@ -14,7 +13,7 @@ use crate::model::id::{PostId, UserId};
 use crate::model::post::Post;
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Entry, Outcome};
-use crate::store::post::{self, Record};
+use crate::store::post::{self, DeletedPost, Record};
 use crate::store::referrer;
 
 /// The records of a batch, grouped by the work they need.

@@ -179,6 +179,12 @@ impl Active {
         self.state = State::Push(Page { entries: [].into(), has_previous: !are_last, has_next: false });
     }
 
+    /// Pauses the job before its next retry.
+    pub(super) fn hold_back(&mut self) {
+        self.is_held_back = true;
+        self.retries_at = Instant::now() + PAUSE;
+    }
+
     /// Returns the reply, or `None` if this job cannot proceed: at present, if the store is unavailable, so that the
     /// attempt does not count as a failure.
     pub(super) fn possible<T>(&mut self, reply: Result<T, StoreError>) -> Option<T> {

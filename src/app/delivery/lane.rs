@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::app::App;
 use crate::app::delivery::active::{Active, State};
 use crate::app::error::Error;
-use crate::model::id::UserId;
+use crate::model::id::{PostId, UserId};
 use crate::model::page::Page;
 use crate::model::relation::Follow;
 use crate::store::batch::{Batch, Ticket};
@@ -323,13 +323,39 @@ impl Lane {
         Ok(())
     }
 
+    /// Ends jobs. First deletes the reposts of deleted posts, a portion in each round. A job whose post has further ones
+    /// stays.
     async fn finish(&mut self, app: &App) -> Result<(), Error> {
+        self.delete_reposts(app).await?;
         let mut batch = Batch::new("deliver: finish");
         let is_done = |job: &&mut Active| matches!(job.state, State::Finish);
         let finish = |job: &mut Active| batch.push(fanout::finish(app.keys(), &job.id, &job.task));
         let tickets = self.jobs.iter_mut().filter(is_done).map(finish).collect();
         batch.send(app.store()).await?.take_all(tickets)?;
         self.jobs.retain(|job| !matches!(job.state, State::Finish));
+        Ok(())
+    }
+
+    async fn delete_reposts(&mut self, app: &App) -> Result<(), Error> {
+        let is_swept =
+            |job: &&mut Active| matches!(job.state, State::Finish) && job.task.kind == Kind::Remove;
+        let mut swept: Vec<&mut Active> = self.jobs.iter_mut().filter(is_swept).collect();
+        let posts: Vec<PostId> = swept.iter().map(|job| job.task.post).collect();
+        if posts.is_empty() {
+            return Ok(());
+        }
+        for (job, reposts) in swept.iter_mut().zip(app.reposts_left(&posts).await?) {
+            if reposts.is_empty() {
+                continue;
+            }
+            // The next round records the progress again, so that no other worker takes the job over.
+            job.state = State::Note { received: 0, are_last: true };
+            if let Err(error) = app.delete_reposts(job.task.post, &reposts).await {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, post = %job.task.post, "reposts of a deleted post could not be deleted; retrying");
+                job.hold_back();
+            }
+        }
         Ok(())
     }
 

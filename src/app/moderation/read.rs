@@ -269,7 +269,7 @@ impl App {
         if posts.is_empty() {
             return Ok(HashMap::new());
         }
-        let found = self.load(PostRecords(Shared(posts))).await?;
+        let found = self.load(PostRecords { posts: Shared(posts), needs_archive: true }).await?;
         Ok(found.iter().flatten().map(|post| (post.id, Arc::clone(post))).collect())
     }
 

@@ -10,14 +10,14 @@ use crate::app::post::referral::Referring;
 use crate::app::viewer::Viewer;
 use crate::app::visibility::{Surface, UserSelection, Visible};
 use crate::archive::post::Row;
-use crate::model::details::{Details, References};
+use crate::model::details::Details;
 use crate::model::id::{PostId, UserId};
-use crate::model::post::{Post, Visibility};
+use crate::model::post::Post;
 use crate::store::batch::Batch;
 use crate::store::fanout::{self, Kind, Task};
 use crate::store::intent::Operation;
 use crate::store::moving;
-use crate::store::post::{self, Erased, Location, Record};
+use crate::store::post::{self, DeletedPost, Erased, Location, Record};
 
 /// Maximum number of attempts to delete a post. An attempt fails if the post moves to the archive in the
 /// meantime, which happens at most once.
@@ -63,12 +63,12 @@ impl App {
             deadline.check()?;
             let Post { visibility, details: Details { references, .. }, .. } = &post;
             let archived = is_archived.then_some((*visibility, references));
+            let deleted = DeletedPost { id, author, visibility: *visibility, references: references.clone() };
             let erase = post::erase(self.keys(), author, id, archived);
             match erase.send("delete: erase", self.store()).await? {
                 Erased::Erased => {
                     deadline.check()?;
-                    let referring = Referring::new((id, author), references, *visibility, false);
-                    self.unlist(referring, *visibility, true).await?;
+                    self.unlist(&[deleted], true).await?;
                     self.forget(&intents).await?;
                     return Ok(true);
                 }
@@ -132,8 +132,7 @@ impl App {
     ) -> Result<(), Error> {
         match post::read(self.keys(), id).send("delete: trace", self.store()).await? {
             Record::Tombstone { is_settled: false, visibility, references, .. } => {
-                let referring = Referring::new((id, author), &references, visibility, false);
-                self.unlist(referring, visibility, is_abandoned).await
+                self.unlist(&[DeletedPost { id, author, visibility, references }], is_abandoned).await
             }
             // The archive has the tombstone, so step 2 is done.
             Record::Tombstone { is_settled: true, .. } if is_abandoned => {
@@ -144,65 +143,60 @@ impl App {
         }
     }
 
-    /// Runs step 2, and then step 3 if the post was listed or `queues_anyway` is true.
-    async fn unlist(
-        &self,
-        referring: Referring,
-        visibility: Visibility,
-        queues_anyway: bool,
-    ) -> Result<(), Error> {
-        let Referring { post: id, author, .. } = referring;
-        let delete = post::delete(self.keys(), author, id, visibility, self.now());
-        let was_listed = delete.send("delete: lists", self.store()).await?;
-        self.write_referrals(&[referring]).await?;
-        if !was_listed && !queues_anyway {
+    /// Runs step 2, and then step 3 for posts that were listed, or for all if `queues_anyway` is true. Makes two round
+    /// trips, plus one for posts that refer to others.
+    pub(super) async fn unlist(&self, posts: &[DeletedPost], queues_anyway: bool) -> Result<(), Error> {
+        let were_listed = self.remove_from_lists(posts).await?;
+        let queued = posts.iter().zip(were_listed).filter(|(_, was_listed)| *was_listed || queues_anyway);
+        let queued: Vec<&DeletedPost> = queued.map(|(post, _)| post).collect();
+        if queued.is_empty() {
             return Ok(());
         }
+        let ids: Vec<PostId> = queued.iter().map(|post| post.id).collect();
         let mut batch = Batch::new("delete: queue");
-        let archive = batch.push(moving::queue(self.keys(), &[id], self.now()));
-        let sweep = batch.push(fanout::add(self.keys(), &sweep(author, id)));
+        let archive = batch.push(moving::queue(self.keys(), &ids, self.now()));
+        let sweeps =
+            queued.iter().map(|post| batch.push(fanout::add(self.keys(), &sweep(post.author, post.id))));
+        let sweeps: Vec<_> = sweeps.collect();
         let mut replies = batch.send(self.store()).await?;
         replies.take(archive)?;
-        replies.take(sweep)?;
+        replies.take_all(sweeps)?;
         Ok(())
     }
 
-    /// Runs step 2 for deleted posts that a mover found. For posts that were still listed, adds the jobs that
-    /// remove them from timelines. Makes two round trips.
+    /// Runs step 2 for deleted posts that a mover found. Adds the jobs that remove posts from timelines, for those that
+    /// were still listed, and for those with reposts in the archive: these must be deleted as well, and the archive is
+    /// about to lose their list. Makes two round trips and one query, and more for posts with many reposts.
     pub(in crate::app) async fn unlist_moving(&self, posts: &[DeletedPost]) -> Result<(), Error> {
-        let mut batch = Batch::new("move: deletions");
+        if posts.is_empty() {
+            return Ok(());
+        }
+        let were_listed = self.remove_from_lists(posts).await?;
+        let reposted = self.keep_archived_reposts(posts).await?;
+        let mut batch = Batch::new("move: sweeps");
+        let swept = posts.iter().zip(were_listed);
+        let swept = swept.filter(|(post, was_listed)| *was_listed || reposted.contains(&post.id));
+        let add =
+            |(post, _): (&DeletedPost, _)| batch.push(fanout::add(self.keys(), &sweep(post.author, post.id)));
+        let tickets = swept.map(add).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
+    }
+
+    /// Runs step 2. Returns for each post true if it was listed. Makes one round trip, plus one for posts that refer to
+    /// others.
+    async fn remove_from_lists(&self, posts: &[DeletedPost]) -> Result<Vec<bool>, Error> {
+        let mut batch = Batch::new("delete: lists");
         let now = self.now();
-        let delete = |post: &DeletedPost| {
-            batch.push(post::delete(self.keys(), post.author, post.id, post.visibility, now))
-        };
+        let delete = |post: &DeletedPost| batch.push(post::delete(self.keys(), post, now));
         let tickets = posts.iter().map(delete).collect();
         let were_listed = batch.send(self.store()).await?.take_all(tickets)?;
         let referring = posts
             .iter()
             .map(|post| Referring::new((post.id, post.author), &post.references, post.visibility, false));
         self.write_referrals(&referring.collect::<Vec<_>>()).await?;
-
-        let mut batch = Batch::new("move: sweeps");
-        let listed = posts.iter().zip(were_listed).filter(|(_, was_listed)| *was_listed);
-        let add =
-            |(post, _): (&DeletedPost, _)| batch.push(fanout::add(self.keys(), &sweep(post.author, post.id)));
-        let tickets = listed.map(add).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
-        Ok(())
+        Ok(were_listed)
     }
-}
-
-/// A deleted post that a mover found.
-#[derive(Clone, Debug)]
-pub(in crate::app) struct DeletedPost {
-    /// Id of the post.
-    pub(in crate::app) id: PostId,
-    /// Id of its author.
-    pub(in crate::app) author: UserId,
-    /// Its visibility.
-    pub(in crate::app) visibility: Visibility,
-    /// The posts to which it referred.
-    pub(in crate::app) references: References,
 }
 
 /// Creates the job that removes a post from the timelines that received or pulled it.

@@ -34,6 +34,7 @@ pub use self::publish::PublishRequest;
 
 pub mod read;
 mod referral;
+pub mod repost;
 mod settle;
 mod times;
 

@@ -25,7 +25,7 @@ use crate::model::user::UserFields;
 use crate::store::batch::Batch;
 use crate::store::bucket::{self, Limit};
 use crate::store::draft::{self, Attempt, Claimed, Draft, Note};
-use crate::store::post::{self, Settled};
+use crate::store::post::{self, Once, Settled};
 use crate::store::{Feature, relation, timeline};
 
 /// Maximum number of attempts to publish a post, each with a new id. Later attempts skip more and more ids,
@@ -85,6 +85,16 @@ struct Publication<'a> {
     attempt: Option<(Digest, Attempt)>,
 }
 
+impl Publication<'_> {
+    fn once(&self) -> Once<'_> {
+        match (&self.attempt, self.post.references.original) {
+            (Some((key, attempt)), _) => Once::Attempt(*key, attempt),
+            (None, Some(original)) => Once::Repost(original),
+            (None, None) => Once::Never,
+        }
+    }
+}
+
 /// The result of step 1, and the input of step 0, which the same round trip reads.
 struct Issued {
     drafts: Vec<Draft>,
@@ -141,7 +151,7 @@ impl App {
 
     /// Publishes posts like [`Self::publish_all`], and takes one token from the bucket of the `charged` user,
     /// if any.
-    async fn publish_each(
+    pub(super) async fn publish_each(
         &self,
         posts: &[NewPost],
         mut charged: Option<UserId>,
@@ -397,7 +407,7 @@ impl App {
         let mut queue = Queue::default();
         let mut done = Vec::new();
         let mut published = Vec::with_capacity(publications.len());
-        let mut referring = Vec::new();
+        let (mut referring, mut superfluous) = (Vec::new(), Vec::new());
         for ((publication, delivery), settled) in publications.iter().zip(deliveries).zip(settled) {
             let Draft { id, note } = publication.draft;
             match (delivery, settled) {
@@ -407,6 +417,10 @@ impl App {
                     let NewPost { references, visibility, .. } = publication.post;
                     referring.push(Referring::new((id, note.author), references, *visibility, true));
                     published.push(Some(id));
+                }
+                (Some(_), Some(Settled::Reposted(earlier))) => {
+                    superfluous.push(publication.draft);
+                    published.push(Some(earlier));
                 }
                 // The post became visible earlier. Its later steps have run or will run.
                 (Some(_), Some(Settled::Cold)) if archived.contains(&id) => published.push(Some(id)),
@@ -418,12 +432,32 @@ impl App {
                 }
             }
         }
+        if !superfluous.is_empty() {
+            deadline.check()?;
+            self.revoke(&superfluous).await?;
+            done.extend(superfluous);
+        }
         if !done.is_empty() {
             deadline.check()?;
             self.settle_or_leave_referrals(referring, deadline).await?;
             self.finish(queue, &done, "publish: settle").await?;
         }
         Ok(published)
+    }
+
+    /// Revokes reposts that are not visible, since their authors have reposted the same posts before. Makes two round
+    /// trips.
+    async fn revoke(&self, drafts: &[Draft]) -> Result<(), Error> {
+        let mut batch = Batch::new("publish: revoke");
+        let (now, sizes) = (self.now(), self.sizes());
+        let revoke =
+            |draft: &Draft| batch.push(post::settle_if_possible(self.keys(), draft, true, now, sizes));
+        let tickets = drafts.iter().map(revoke).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        let mut batch = Batch::new("publish: bury");
+        let tickets = drafts.iter().map(|draft| batch.push(post::bury(self.keys(), draft))).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
     }
 
     /// Runs step 2. Returns `None` for each post whose id cannot be used. Makes one round trip.
@@ -449,8 +483,8 @@ impl App {
         let mut batch = Batch::new("publish: visible");
         let publish = |(publication, delivery): (&Publication<'_>, &Option<Delivery>)| {
             let kind = (publication.post.visibility, (*delivery)?);
-            let attempt = publication.attempt.as_ref().map(|(key, attempt)| (*key, attempt));
-            Some(batch.push(post::publish(self.keys(), &publication.draft, kind, self.sizes(), attempt)))
+            let once = publication.once();
+            Some(batch.push(post::publish(self.keys(), &publication.draft, kind, self.sizes(), once)))
         };
         let tickets: Vec<_> = publications.iter().zip(deliveries).map(publish).collect();
         let mut replies = batch.send(self.store()).await?;

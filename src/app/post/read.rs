@@ -20,18 +20,24 @@ use crate::store::{self, referrer};
 /// Contents of posts; `None` for posts that do not exist and for unreadable records. Posts already read with their list
 /// are not read again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PostRecords(pub Shared<Listed>);
+pub struct PostRecords {
+    /// The posts.
+    pub posts: Shared<Listed>,
+    /// True to fail while the archive is unavailable and may have some of the posts; false to leave these out.
+    pub needs_archive: bool,
+}
 
 impl Read for PostRecords {
     type Value = Arc<[Option<Arc<Post>>]>;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
-        let hot = self.0.0.iter().filter_map(|listed| match listed {
+        let needs_archive = self.needs_archive;
+        let hot = self.posts.0.iter().filter_map(|listed| match listed {
             Listed::Id(id) => Some(*id),
             Listed::Read(_) => None,
         });
         let (listed, records) =
-            (self.0.clone(), requests.push(post::read_all(requests.keys(), hot.collect())));
+            (self.posts.clone(), requests.push(post::read_all(requests.keys(), hot.collect())));
         Pending::cold(move |responses| {
             let mut records = responses.replies.take(records)?.into_iter();
             let mut hot = |listed: &Listed| match listed {
@@ -43,7 +49,13 @@ impl Read for PostRecords {
                 Listed::Read(post) => Ok(Hot::Post(Some(Arc::clone(post)))),
             };
             let posts: Vec<Hot> = listed.0.iter().map(&mut hot).collect::<Result<_, Error>>()?;
-            Ok(move |found: &Found| posts.into_iter().map(|post| post.complete(found)).collect())
+            Ok(move |found: &Found| {
+                let complete = |post: Hot| match post.complete(found) {
+                    Err(error) if !needs_archive && error.is_archive_away() => Ok(None),
+                    completed => completed,
+                };
+                posts.into_iter().map(complete).collect()
+            })
         })
     }
 }
@@ -233,6 +245,26 @@ impl Read for Referrers {
                 (Err(index), Ok(pages)) => Ok(Arc::new(pages[index].clone())),
                 (Err(_), Err(error)) => Err(error.clone()),
             })
+        })
+    }
+}
+
+/// True if a user has reposted a post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HasReposted {
+    /// The user.
+    pub viewer: UserId,
+    /// The post.
+    pub post: PostId,
+}
+
+impl Read for HasReposted {
+    type Value = bool;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let reposts = requests.push(referrer::reposts_by(requests.keys(), self.viewer, &[self.post]));
+        Pending::hot(move |responses| {
+            Ok(responses.replies.take(reposts)?.into_iter().flatten().next().is_some())
         })
     }
 }

@@ -7,13 +7,14 @@
 //! and an interrupted repairer its intent, so that the entries are settled again.
 //!
 //! A list is stored with the post that has it: in Redis while that post has a record, in the archive otherwise. It ends
-//! with its post.
+//! with its post, except that the reposts of a deleted post stay listed until they are deleted as well
+//! ([`super::repost`]). A repost that cannot be entered, since its original is deleted, is deleted at once.
 
 use crate::app::App;
 use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error};
 use crate::archive::post::Row;
-use crate::model::details::{References, Referral};
+use crate::model::details::{References, Referral, ReferrerKind};
 use crate::model::id::{PostId, UserId};
 use crate::model::post::Visibility;
 use crate::store::batch::Batch;
@@ -50,8 +51,9 @@ impl Referring {
 }
 
 impl App {
-    /// Makes the entries of these posts what the posts say. Makes no round trip for posts that refer to nothing;
-    /// otherwise two, plus an archive query for each entry in the list of an archived post.
+    /// Makes the entries of these posts what the posts say. Deletes reposts whose originals do not exist. Makes no round
+    /// trip for posts that refer to nothing; otherwise two, plus an archive query for each entry in the list of an archived
+    /// post.
     pub(super) async fn settle_referrals(
         &self,
         posts: Vec<Referring>,
@@ -64,7 +66,9 @@ impl App {
                 return Ok(());
             }
             deadline.check()?;
-            self.write_referrals(&open).await?;
+            for repost in self.write_referrals(&open).await? {
+                self.delete_own(repost.author, repost.post).await?;
+            }
             let ids: Vec<PostId> = open.iter().map(|post| post.post).collect();
             let exist = self.exist(&ids).await?;
             let mut exist = exist.into_iter();
@@ -104,34 +108,45 @@ impl App {
         self.forget(&intents).await
     }
 
-    /// Enters these posts in the lists of others, or removes them if they are deleted. Makes one round trip, plus an
-    /// archive query for each entry in the list of an archived post.
-    pub(super) async fn write_referrals(&self, posts: &[Referring]) -> Result<(), Error> {
-        let entries: Vec<(Referral, bool)> = posts
-            .iter()
-            .flat_map(|post| post.referrals.iter().map(|referral| (*referral, post.exists)))
-            .collect();
+    /// Enters these posts in the lists of others, or removes them if they are deleted. Returns the reposts whose
+    /// originals do not exist. Makes one round trip, plus an archive query for each entry in the list of an archived
+    /// post.
+    pub(super) async fn write_referrals<'a>(
+        &self,
+        posts: &'a [Referring],
+    ) -> Result<Vec<&'a Referring>, Error> {
+        let entries = posts.iter().flat_map(|post| post.referrals.iter().map(move |entry| (post, entry)));
+        let entries: Vec<(&Referring, &Referral)> = entries.collect();
         if entries.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let mut batch = Batch::new("post: refer");
-        let write = |(referral, exists): &(Referral, bool)| {
-            batch.push(referrer::refer(self.keys(), referral, *exists))
+        let write = |(post, referral): &(&Referring, &Referral)| {
+            batch.push(referrer::refer(self.keys(), referral, post.exists))
         };
         let tickets = entries.iter().map(write).collect();
         let outcomes = batch.send(self.store()).await?.take_all(tickets)?;
-        for ((referral, exists), outcome) in entries.iter().zip(outcomes) {
-            if outcome == Referred::Missing {
+        let mut without_original = Vec::new();
+        for ((post, referral), outcome) in entries.into_iter().zip(outcomes) {
+            let is_listed = match outcome {
+                Referred::Done => true,
+                Referred::Deleted => false,
                 // Without a live row, that post is deleted, and its lists with it.
-                self.archive().await?.refer(referral, *exists).await?;
+                Referred::Missing => self.archive().await?.refer(referral, post.exists).await?,
+            };
+            if referral.kind == ReferrerKind::Repost && post.exists && !is_listed {
+                without_original.push(post);
             }
         }
-        Ok(())
+        Ok(without_original)
     }
 
     /// Returns for each of these posts true if it exists. Makes one round trip, plus an archive query for posts without a
     /// record.
-    async fn exist(&self, ids: &[PostId]) -> Result<Vec<bool>, Error> {
+    pub(in crate::app) async fn exist(&self, ids: &[PostId]) -> Result<Vec<bool>, Error> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
         let read = post::read_all(self.keys(), ids.to_vec());
         let records = read.send("post: refer again", self.store()).await?;
         let mut exist = Vec::with_capacity(ids.len());

@@ -86,7 +86,7 @@ impl App {
                 (Settled::Revoked, _) | (Settled::Cold, Ok(_)) => {
                     buried.push(batch.push(post::bury(self.keys(), draft)));
                 }
-                (Settled::Open, _) | (Settled::Cold, Err(_)) => continue,
+                (Settled::Open | Settled::Reposted(_), _) | (Settled::Cold, Err(_)) => continue,
             }
             settled.push(*draft);
         }

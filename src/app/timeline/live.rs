@@ -23,11 +23,11 @@ use tokio::time::Instant;
 use crate::app::App;
 use crate::app::error::{Broken, Error};
 use crate::app::live::Listener;
+use crate::app::timeline::entry::{EntrySelection, Replies, TimelineEntry};
 use crate::app::timeline::look::{MOST_BEHIND, Portion, TimelineLook, TimelineLooks};
 use crate::app::timeline::seen::Seen;
 use crate::app::timeline::{Freshness, Part};
 use crate::app::viewer::Viewer;
-use crate::app::visibility::VisiblePost;
 use crate::model::id::PostId;
 use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
@@ -41,8 +41,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// A change of a home timeline.
 #[derive(Clone, Debug)]
 pub enum TimelineEvent {
-    /// A post was added.
-    Added(VisiblePost),
+    /// A post was added, or put into the timeline by a repost.
+    Added(TimelineEntry),
     /// A post was deleted, and removed from the timeline.
     Removed(PostId),
 }
@@ -59,7 +59,7 @@ struct Found {
     /// The posts loaded last.
     portion: Option<Portion>,
     /// Those of them that exist and are not yet returned, in ascending order of id.
-    entries: VecDeque<VisiblePost>,
+    entries: VecDeque<TimelineEntry>,
 }
 
 impl Found {
@@ -93,7 +93,7 @@ impl Found {
         app: &App,
         viewer: &Viewer,
         seen: &Seen,
-        author: UserFields,
+        selection: EntrySelection,
     ) -> Result<(), Error> {
         if self.loaded > self.posts {
             app.refresh_exclusions(viewer).await?;
@@ -105,7 +105,7 @@ impl Found {
         let portion: Vec<_> = rest.filter(|(_, post)| !seen.has(**post)).take(PORTION).collect();
         let loaded = portion.last().map_or(self.posts, |(index, _)| index + 1);
         let posts = portion.into_iter().map(|(_, post)| *post).collect();
-        let portion = self.look.load(app, viewer, posts, author).await?;
+        let portion = self.look.load(app, viewer, posts, selection).await?;
         self.entries = portion.entries.iter().cloned().collect();
         self.portion = Some(portion);
         self.loaded = loaded;
@@ -117,7 +117,7 @@ impl Found {
 pub struct TimelineWatch {
     app: App,
     viewer: Viewer,
-    author: UserFields,
+    selection: EntrySelection,
     listener: Listener,
     looks: Arc<TimelineLooks>,
     seen: Seen,
@@ -130,12 +130,14 @@ pub struct TimelineWatch {
 
 impl App {
     /// Watches the viewer's home timeline after the position `after`, or from now on if `after` is `None`.
-    /// Reads the `author` fields of each post's author. Makes several round trips.
+    /// Reads the `author` fields of each post's author and of the user who reposted it, and shows these `replies`. Makes
+    /// several round trips.
     pub async fn watch_timeline(
         &self,
         viewer: &Viewer,
         after: Option<Seen>,
         author: UserFields,
+        replies: Replies,
     ) -> Result<TimelineWatch, Error> {
         let owner = viewer.signed_in()?.user;
         let (listener, looks) = (self.listen(viewer)?, self.0.process.looks.of(owner));
@@ -147,7 +149,8 @@ impl App {
             self.all_seen(viewer).await?
         };
         let (app, viewer, found, is_postponed) = (self.clone(), viewer.clone(), None, false);
-        Ok(TimelineWatch { app, viewer, author, listener, looks, seen, found, changed, is_postponed })
+        let selection = EntrySelection { author, replies };
+        Ok(TimelineWatch { app, viewer, selection, listener, looks, seen, found, changed, is_postponed })
     }
 
     /// Returns the position of a reader that starts now.
@@ -236,8 +239,8 @@ impl TimelineWatch {
             return Ok(Some((TimelineEvent::Removed(post), self.seen.clone())));
         }
         while let Some(post) = found.next() {
-            found.load(&self.app, &self.viewer, &self.seen, self.author).await?;
-            let entry = found.entries.pop_front_if(|entry| entry.post.id == post);
+            found.load(&self.app, &self.viewer, &self.seen, self.selection).await?;
+            let entry = found.entries.pop_front_if(|entry| entry.id == post);
             found.posts += 1;
             found.skip(&self.seen);
             // The mark covers all posts before the next post to return.

@@ -11,6 +11,7 @@
 //! A cached portion belongs to one look, so its posts were read after that look began. If a later look reused
 //! the portion, a watch could send a post that was deleted in between, after having sent its removal.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
@@ -18,16 +19,15 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::app::error::{Broken, Error, Rejection};
+use crate::app::timeline::entry::{EntrySelection, TimelineEntry};
 use crate::app::timeline::seen::Seen;
 use crate::app::timeline::{Freshness, Part};
 use crate::app::viewer::Viewer;
-use crate::app::visibility::VisiblePost;
 use crate::model::clock::Timestamp;
 use crate::model::exclusion::Version;
 use crate::model::id::PostId;
 use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
-use crate::model::user::UserFields;
 use crate::store::timeline;
 
 /// Maximum number of new posts, and of removals, per look. If either is exceeded, the client must resync.
@@ -64,12 +64,12 @@ pub(in crate::app) struct TimelineLook {
 /// Posts loaded together, with their authors.
 #[derive(Clone)]
 pub(super) struct Portion {
-    author: UserFields,
+    selection: EntrySelection,
     posts: Vec<PostId>,
     /// Version of the viewer's exclusions before the posts were loaded.
     exclusions: Option<Version>,
-    /// The posts that the viewer may see, in ascending order of id.
-    pub(super) entries: Arc<[VisiblePost]>,
+    /// The entries of those posts that belong in the timeline, in ascending order of id.
+    pub(super) entries: Arc<[TimelineEntry]>,
 }
 
 impl Portion {
@@ -94,24 +94,24 @@ impl TimelineLook {
         app: &App,
         viewer: &Viewer,
         posts: Vec<PostId>,
-        author: UserFields,
+        selection: EntrySelection,
     ) -> Result<Portion, Error> {
         let mut loaded = self.loaded.lock().await;
         // The viewer has authenticated long ago, and may have blocked or muted an author since the posts were loaded.
         app.refresh_exclusions(viewer).await?;
         let is_same = |portion: &&Portion| {
-            portion.author == author && portion.posts == posts && portion.is_current(viewer)
+            portion.selection == selection && portion.posts == posts && portion.is_current(viewer)
         };
         if let Some(same) = loaded.iter().find(is_same) {
             return Ok(same.clone());
         }
         let exclusions = viewer.signed_in()?.exclusions.get();
-        let mut entries = app.read_entries(viewer, posts.clone(), author).await?;
-        entries.sort_by_key(|entry| entry.post.id);
+        let mut entries = app.read_entries(viewer, posts.clone(), selection).await?;
+        entries.sort_by_key(|entry| entry.id);
         if loaded.len() == PORTIONS {
             loaded.remove(0);
         }
-        let portion = Portion { author, posts, exclusions, entries: entries.into() };
+        let portion = Portion { selection, posts, exclusions, entries: entries.into() };
         loaded.push(portion.clone());
         Ok(portion)
     }
@@ -152,6 +152,7 @@ impl App {
         let mark = self.delivered_mark().await?;
         let removed = timeline::removed(self.keys(), owner, seen.removed, MOST_BEHIND + 1);
         let Some(removals) = removed.send("live: removed", self.store()).await? else { return resync() };
+        let removed = self.removed_entries(removals.posts).await?;
         let size = MOST_BEHIND + seen.beyond.len() + 1;
         let above = Window { direction: Direction::Backward, size, from: seen.upto.last() };
         let Part { nonce: Some(_), view, .. } = self.refresh(owner, &above, Freshness::Since(began)).await?
@@ -165,20 +166,43 @@ impl App {
         let mut posts = late.unwrap_or_default();
         posts.extend(view.posts.into_iter().rev());
         let new = posts.iter().filter(|post| !seen.has(**post)).count();
-        if is_cut_off || new > MOST_BEHIND || removals.posts.len() > MOST_BEHIND {
+        if is_cut_off || new > MOST_BEHIND || removed.len() > MOST_BEHIND {
             return resync();
         }
         Ok(TimelineLook {
             began,
             mark,
             at: removals.at,
-            removals: removals.posts,
+            removals: removed,
             posts,
             above: seen.upto,
             since: seen.removed.unwrap_or(removals.at),
             is_whole,
             loaded: Mutex::default(),
         })
+    }
+
+    /// Replaces removed reposts by their originals, if these are deleted as well; otherwise, leaves them out: the posts
+    /// still exist, and other reposts may show them. Makes no round trip without removals; otherwise one, and another if
+    /// there are reposts.
+    async fn removed_entries(
+        &self,
+        removals: Vec<(PostId, Timestamp)>,
+    ) -> Result<Vec<(PostId, Timestamp)>, Error> {
+        let originals = self.originals_of(removals.iter().map(|(post, _)| *post).collect()).await?;
+        let ids: Vec<PostId> = originals.values().copied().collect();
+        let exist = match self.exist(&ids).await {
+            // They may exist.
+            Err(error) if error.is_archive_away() => vec![true; ids.len()],
+            exist => exist?,
+        };
+        let existing: HashSet<PostId> =
+            ids.into_iter().zip(exist).filter(|(_, exists)| *exists).map(|(id, _)| id).collect();
+        let shown = |(post, at): (PostId, Timestamp)| match originals.get(&post) {
+            Some(original) => (!existing.contains(original)).then_some((*original, at)),
+            None => Some((post, at)),
+        };
+        Ok(removals.into_iter().filter_map(shown).collect())
     }
 
     /// Returns the posts above `above` and below a timeline's floor, oldest first; `None` if there are more

@@ -15,7 +15,8 @@
 //! 4. Merge the posts into the timeline, unless another timeline has replaced it since step 2. The watermark
 //!    becomes the timeline's mark.
 //! 5. Take the page, and read its posts and authors. Leave out deleted posts and posts of authors who are no
-//!    longer followed, or are muted, and replace them with further posts.
+//!    longer followed, or are muted, and those reposts and replies that the timeline does not show ([`entry`]), and replace
+//!    them with further posts.
 //!
 //! A timeline is trimmed below its *floor*. Below the floor, the server collects a page from the posts of all
 //! followed users, in Redis and in the archive, except muted and blocked ones.
@@ -25,6 +26,7 @@
 //! is harmless; a fresh watermark combined with stale sources is not. If the set of an author's newest posts
 //! is short, the author may nevertheless have others, because posts in the set may have been deleted.
 
+pub mod entry;
 pub mod live;
 pub(super) mod look;
 mod merge;
@@ -36,12 +38,11 @@ use std::collections::HashSet;
 
 pub(super) use self::strategy::{Freshness, Strategy};
 use crate::app::App;
-use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
+use crate::app::timeline::entry::{EntrySelection, Filling, Replies, TimelineEntry};
 use crate::app::timeline::merge::Reach;
 use crate::app::timeline::seen::Seen;
 use crate::app::viewer::Viewer;
-use crate::app::visibility::{Surface, UserSelection, Visible, VisiblePost};
 use crate::budget;
 use crate::config::TimelineStrategy;
 use crate::model::clock::Timestamp;
@@ -91,8 +92,8 @@ impl FirstView {
 /// A page of a home timeline.
 #[derive(Clone, Debug)]
 pub struct TimelinePage {
-    /// The visible posts, newest first.
-    pub page: Page<VisiblePost>,
+    /// The entries, newest first.
+    pub page: Page<TimelineEntry>,
     /// True if the page starts at the top of the timeline.
     is_top: bool,
     /// The delivered mark, read before the page.
@@ -114,16 +115,18 @@ impl TimelinePage {
 pub struct TimelineQuery {
     /// The window of posts to return.
     pub window: Window<PostId>,
-    /// The fields to read of each post's author.
+    /// The fields to read of each post's author, and of the users who reposted it.
     pub author: UserFields,
+    /// The replies to show.
+    pub replies: Replies,
     /// True if the read must also check for entries on the other side of the window's position.
     pub looks_back: bool,
 }
 
 impl App {
     /// Returns a page of the viewer's home timeline. Makes at most six round trips once the timeline is
-    /// filled, regardless of the page size and the number of followed users. Makes additional round trips to
-    /// replace entries, to read below the floor, and to check for entries on the other side.
+    /// filled, regardless of the page size and the number of followed users; one more if the page has reposts or
+    /// replies. Makes additional round trips to replace entries, to read below the floor, and to check for entries on the other side.
     pub async fn timeline(&self, viewer: &Viewer, query: TimelineQuery) -> Result<TimelinePage, Error> {
         let owner = viewer.signed_in()?.user;
         // Read the mark before the page: a client that resumes live updates from the page must receive
@@ -132,23 +135,23 @@ impl App {
             Some(known) => known,
             None => self.delivered_mark().await?,
         };
-        let TimelineQuery { window, author, .. } = query;
+        let TimelineQuery { window, author, replies, .. } = query;
+        let selection = EntrySelection { author, replies };
         // Read one additional post, to detect further posts.
         let wanted = Window { size: window.size + 1, ..window };
         let ahead = Window { size: self.ids_ahead(viewer, &wanted).await?, ..wanted };
         let Part { nonce, view, at } = self.refresh(owner, &ahead, Freshness::Recent).await?;
         let nonce = nonce.as_ref();
         let first = FirstView { view, requested: ahead.size };
-        let found = self.collect(viewer, nonce, wanted, Some(first), author);
+        let found = self.collect(viewer, nonce, window, Some(first), selection);
         let back = async {
             match window.behind().filter(|_| query.looks_back) {
-                Some(behind) => self.has_entry(viewer, nonce, behind).await,
+                Some(behind) => self.has_entry(viewer, nonce, behind, replies).await,
                 None => Ok(false),
             }
         };
-        let (mut entries, back) = futures::future::try_join(found, back).await?;
-        let more = entries.len() > window.size;
-        entries.truncate(window.size);
+        let (Filling { mut entries, has_more: more, .. }, back) =
+            futures::future::try_join(found, back).await?;
         let (has_previous, has_next) = match window.direction {
             Direction::Forward => (back, more),
             Direction::Backward => {
@@ -174,18 +177,20 @@ impl App {
         viewer: &Viewer,
         nonce: Option<&Nonce>,
         behind: Window<PostId>,
+        replies: Replies,
     ) -> Result<bool, Error> {
+        let selection = EntrySelection { author: UserFields::NONE, replies };
         let nearest = behind.from.and_then(|from| {
             PostId::new(match behind.direction {
                 Direction::Forward => from.get().saturating_sub(1),
                 Direction::Backward => from.get() + 1,
             })
         });
-        let nearest = self.read_entries(viewer, nearest.into_iter().collect(), UserFields::NONE).await?;
+        let nearest = self.read_entries(viewer, nearest.into_iter().collect(), selection).await?;
         if !nearest.is_empty() {
             return Ok(true);
         }
-        Ok(!self.collect(viewer, nonce, behind, None, UserFields::NONE).await?.is_empty())
+        Ok(!self.collect(viewer, nonce, behind, None, selection).await?.entries.is_empty())
     }
 
     /// Runs steps 1 to 4. Returns a part of the timeline, with the posts of all authors who were stars when
@@ -286,10 +291,11 @@ impl App {
         nonce: Option<&Nonce>,
         window: Window<PostId>,
         mut first: Option<FirstView>,
-        author: UserFields,
-    ) -> Result<Vec<VisiblePost>, Error> {
-        let mut entries = Vec::new();
-        let mut wanted = window;
+        selection: EntrySelection,
+    ) -> Result<Filling, Error> {
+        let mut filling = Filling::new(window.size, window.direction);
+        // One more post, to detect further entries.
+        let mut wanted = Window { size: window.size + 1, ..window };
         loop {
             let is_whole = first.as_ref().is_some_and(FirstView::is_whole);
             let view = first.take().map(|first| first.view);
@@ -298,13 +304,13 @@ impl App {
             let from = posts.last().copied();
             // `posts` may contain more posts than requested.
             for portion in posts.chunks(wanted.size.max(1)) {
-                if entries.len() < window.size {
-                    entries.extend(self.read_entries(viewer, portion.to_vec(), author).await?);
+                if !filling.has_more {
+                    let entries = self.read_entries(viewer, portion.to_vec(), selection).await?;
+                    entries.into_iter().for_each(|entry| filling.add(entry));
                 }
             }
-            if is_last || entries.len() >= window.size {
-                entries.truncate(window.size);
-                return Ok(entries);
+            if is_last || filling.has_more {
+                return Ok(filling);
             }
             // If the owner has unfollowed or muted a prolific author, many posts may have to be left out.
             wanted = Window { from, size: (wanted.size * 2).min(MOST_LOOKED_AT), ..wanted };
@@ -385,18 +391,5 @@ impl App {
         let shown = following.filter(|author| !is_hidden(author));
         let authors: Vec<UserId> = shown.chain([owner]).collect();
         Ok(self.merge_posts("timeline: below", Reach::Archive, &authors, window).await?.posts)
-    }
-
-    /// Returns the posts in `posts` that belong in the timeline, with their authors. Makes two round trips.
-    async fn read_entries(
-        &self,
-        viewer: &Viewer,
-        posts: Vec<PostId>,
-        author: UserFields,
-    ) -> Result<Vec<VisiblePost>, Error> {
-        let visible = Visible { app: self, load: self, viewer };
-        let author = UserSelection { fields: author, ..UserSelection::NONE };
-        let posts = posts.into_iter().map(Listed::Id).collect();
-        Ok(visible.posts(posts, author, Surface::Timeline).await?.into_iter().flatten().collect())
     }
 }

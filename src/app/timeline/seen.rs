@@ -3,6 +3,7 @@
 //! Not here: the cursor that contains the position (`graphql::cursor`).
 
 use crate::app::timeline::TimelinePage;
+use crate::app::timeline::entry::TimelineEntry;
 use crate::model::clock::Timestamp;
 use crate::model::id::PostId;
 use crate::model::mark::Mark;
@@ -27,9 +28,10 @@ impl Seen {
         let entries = &page.page.entries;
         // If the entry is the newest, the reader has seen every post that the mark covers.
         let is_newest = page.is_top && index == 0;
-        let upto = if is_newest { page.mark } else { page.mark.min(Mark::at(entries[index].post.id)) };
-        let above = entries[index..].iter().rev().map(|entry| entry.post.id);
-        let beyond = above.skip_while(|post| upto.covers(*post)).collect();
+        let upto = if is_newest { page.mark } else { page.mark.min(Mark::at(entries[index].id)) };
+        let read = entries.iter().flat_map(TimelineEntry::ids).filter(|id| *id <= entries[index].id);
+        let mut beyond: Vec<PostId> = read.filter(|id| !upto.covers(*id)).collect();
+        beyond.sort_unstable();
         Self { upto, beyond, removed: page.at }
     }
 

@@ -26,7 +26,7 @@ use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::app::exclusion::BlockersAmong;
-use crate::app::post::read::{ArchiveLookup, PostRecords};
+use crate::app::post::read::ArchiveLookup;
 use crate::app::read::{Load, Shared};
 use crate::app::relation::read::{EntryTimes, RelationTo, Relations};
 use crate::app::user::read::{UserByName, UserRecord, UserRecords};
@@ -113,8 +113,10 @@ pub enum Access {
 pub enum Surface {
     /// The viewer's home timeline.
     Timeline,
-    /// Any other place.
+    /// Any other place. Reposts are not shown there.
     Elsewhere,
+    /// The viewer's home timeline, as the original of a repost or as the post to which a reply refers.
+    Reference,
 }
 
 /// Those of an author's posts that a viewer may see.
@@ -159,10 +161,13 @@ impl PostAccess {
 fn may_see(surface: Surface, viewer: Option<UserId>, post: &Post, author: &VisibleUser) -> bool {
     let id = author.record.id;
     // Followers see all posts, so that a timeline does not depend on the author's account being private.
-    let is_private = surface == Surface::Elsewhere && author.record.is_private != Some(false);
+    let is_private = surface != Surface::Timeline && author.record.is_private != Some(false);
     let access = PostAccess::of(viewer, id, is_private, author.relation.as_ref());
     let is_in_timeline = || author.relation.is_some_and(|relation| relation.is_in_timeline());
-    let is_in_place = surface == Surface::Elsewhere || viewer == Some(id) || is_in_timeline();
+    let is_in_place = match surface {
+        Surface::Timeline => viewer == Some(id) || is_in_timeline(),
+        Surface::Elsewhere | Surface::Reference => post.details.references.original.is_none(),
+    };
     access.includes(post) && is_in_place
 }
 
@@ -319,8 +324,22 @@ impl<L: Load> Visible<'_, L> {
         if posts.is_empty() {
             return Ok(Vec::new());
         }
-        let asked = Shared(posts);
-        let found = self.load.load(PostRecords(asked.clone())).await?;
+        let found = self.post_records(Arc::clone(&posts)).await?;
+        let visible = self.of_records(&found, author, surface).await?;
+        if surface == Surface::Elsewhere {
+            self.look_up_hidden(&posts, &found, &visible).await?;
+        }
+        Ok(visible)
+    }
+
+    /// Returns these posts with their authors, in the same order; `None` for posts that the viewer may not see. Makes one
+    /// round trip for the authors.
+    pub async fn of_records(
+        &self,
+        found: &[Option<Arc<Post>>],
+        author: UserSelection,
+        surface: Surface,
+    ) -> Result<Vec<Option<VisiblePost>>, Error> {
         let exclusions = self.exclusions().await?;
         let is_excluded = |post: &Post| {
             exclusions.as_ref().is_some_and(|exclusions| exclusions.has_block_with(post.author))
@@ -332,7 +351,7 @@ impl<L: Load> Visible<'_, L> {
         let author = match surface {
             Surface::Timeline => UserSelection { relation: true, ..author },
             Surface::Elsewhere if is_own() => author,
-            Surface::Elsewhere => author.with_post_access(),
+            Surface::Elsewhere | Surface::Reference => author.with_post_access(),
         };
         // As many round trips for posts that do not exist as for those that the viewer may not see.
         let other = viewer.filter(|_| surface == Surface::Elsewhere);
@@ -343,11 +362,7 @@ impl<L: Load> Visible<'_, L> {
                 authors.get(&post.author).filter(|author| may_see(surface, viewer, &post, author))?;
             Some(VisiblePost { post, author: author.clone() })
         };
-        let visible: Vec<Option<VisiblePost>> = posts.into_iter().map(visible).collect();
-        if surface == Surface::Elsewhere {
-            self.look_up_hidden(&asked.0, &found, &visible).await?;
-        }
-        Ok(visible)
+        Ok(posts.into_iter().map(visible).collect())
     }
 
     /// Looks for the hidden ones among these posts in the archive, like for posts that do not exist.

@@ -25,7 +25,13 @@ impl<L: Load> Visible<'_, L> {
     /// Returns the records of these posts, in the same order, which the caller must check; `None` for posts that do not
     /// exist. Makes one round trip.
     pub async fn post_records(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
-        self.load.load(PostRecords(Shared(posts))).await
+        self.load.load(PostRecords { posts: Shared(posts), needs_archive: true }).await
+    }
+
+    /// Returns the records of these posts like [`Self::post_records`], and `None` for archived posts while the archive is
+    /// unavailable.
+    pub async fn available_records(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
+        self.load.load(PostRecords { posts: Shared(posts), needs_archive: false }).await
     }
 
     /// Returns a page of a user's posts that were created in a period, including posts that the viewer may not see.

@@ -46,6 +46,20 @@ pub(super) struct DeletePostInput {
     post_id: ID,
 }
 
+/// Input of `repost`.
+#[derive(InputObject)]
+pub(super) struct RepostInput {
+    /// The id of the post to repost. Everyone must be able to see that post.
+    post_id: ID,
+}
+
+/// Input of `undoRepost`.
+#[derive(InputObject)]
+pub(super) struct UndoRepostInput {
+    /// The id of the post that the viewer has reposted.
+    post_id: ID,
+}
+
 /// Payload of `publish`.
 pub(super) struct PublishPayload {
     scope: Arc<Scope>,
@@ -99,6 +113,44 @@ pub(super) struct DeletePostPayload {
     errors: UserErrors,
 }
 
+/// A post after the viewer has reposted it, or undone that.
+struct Reposted {
+    scope: Arc<Scope>,
+    post: Option<PostId>,
+}
+
+#[Object]
+impl Reposted {
+    /// The post after the change; null on failure, or if it was deleted or is hidden from the viewer.
+    async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
+        let posts = Post::load_all(&self.scope, std::iter::once(self.post?), &Selected::of(context)).await;
+        posts.map(|posts| posts.into_iter().next().flatten()).transpose()
+    }
+
+    /// The viewer after the change; null on failure.
+    async fn viewer(&self) -> Option<Viewer> {
+        self.post.and_then(|_| Viewer::of(&self.scope))
+    }
+}
+
+/// Payload of `repost`.
+#[derive(SimpleObject)]
+pub(super) struct RepostPayload {
+    #[graphql(flatten)]
+    reposted: Reposted,
+    #[graphql(flatten)]
+    errors: UserErrors,
+}
+
+/// Payload of `undoRepost`.
+#[derive(SimpleObject)]
+pub(super) struct UndoRepostPayload {
+    #[graphql(flatten)]
+    reposted: Reposted,
+    #[graphql(flatten)]
+    errors: UserErrors,
+}
+
 #[Object]
 impl PostMutation {
     /// Publishes a post. The post is visible immediately; delivery to followers continues in the background.
@@ -143,6 +195,42 @@ impl PostMutation {
         Some(split(done.await).map(|(done, errors)| DeletePostPayload {
             viewer: done.and_then(|()| Viewer::of(&scope.afresh())),
             deleted_post_id: done.map(|()| input.post_id),
+            errors,
+        }))
+    }
+
+    /// Reposts a post: shows it to the viewer's followers. Repeating it changes nothing.
+    async fn repost(
+        &self,
+        context: &Context<'_>,
+        input: RepostInput,
+    ) -> Option<Result<RepostPayload, Error>> {
+        let scope = Scope::of(context);
+        let done = async {
+            scope.viewer().signed_in()?;
+            let post = GlobalId::post("input.postId", &input.post_id)?;
+            scope.app.repost(scope.viewer(), post).await.map(|()| post)
+        };
+        Some(split(done.await).map(|(post, errors)| RepostPayload {
+            reposted: Reposted { scope: scope.afresh(), post },
+            errors,
+        }))
+    }
+
+    /// Takes the viewer's repost of a post back. Repeating it changes nothing.
+    async fn undo_repost(
+        &self,
+        context: &Context<'_>,
+        input: UndoRepostInput,
+    ) -> Option<Result<UndoRepostPayload, Error>> {
+        let scope = Scope::of(context);
+        let done = async {
+            scope.viewer().signed_in()?;
+            let post = GlobalId::post("input.postId", &input.post_id)?;
+            scope.app.undo_repost(scope.viewer(), post).await.map(|()| post)
+        };
+        Some(split(done.await).map(|(post, errors)| UndoRepostPayload {
+            reposted: Reposted { scope: scope.afresh(), post },
             errors,
         }))
     }

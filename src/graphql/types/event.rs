@@ -2,7 +2,9 @@
 
 use async_graphql::{ID, SimpleObject, Union};
 
+use crate::graphql::directive::list_size;
 use crate::graphql::types::post::Post;
+use crate::graphql::types::user::User;
 
 /// A change to the viewer's home timeline.
 #[derive(Union)]
@@ -21,6 +23,10 @@ pub(in crate::graphql) struct PostAdded {
     pub(in crate::graphql) cursor: String,
     /// The added post.
     pub(in crate::graphql) post: Post,
+    /// The followed user whose repost put the post into the timeline; empty if it is there as its author's own. Another
+    /// repost of the same post sends another event.
+    #[graphql(directive = list_size::apply(Some(1), None, None, None))]
+    pub(in crate::graphql) reposted_by: Vec<User>,
 }
 
 /// An event sent when a post in the timeline is deleted. The client may never have received the post.

@@ -9,6 +9,7 @@ use futures::FutureExt as _;
 use crate::app::archive::Listed;
 use crate::app::delivery::progress::{Delivered, DeliveryProgress};
 use crate::app::error::Error;
+use crate::app::post::read::HasReposted;
 use crate::app::read::Load as _;
 use crate::app::visibility::{Surface, VisiblePost};
 use crate::graphql::context::Scope;
@@ -22,6 +23,7 @@ use crate::graphql::paging::{Paging, connections};
 use crate::graphql::preloaded::{One, Preloaded, Source, memory, object};
 use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::connection::referrer::{ReplyConnection, ReplyOrder};
+use crate::graphql::types::connection::user::UserConnection;
 use crate::graphql::types::relation::name_of;
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::segment::Segment;
@@ -190,10 +192,22 @@ impl Post {
         number(self.record.details.counts.quotes)
     }
 
+    /// The number of reposts.
+    async fn repost_count(&self) -> i32 {
+        number(self.record.details.counts.reposts)
+    }
+
+    /// True if the viewer has reposted the post; false for an anonymous request; null if temporarily unavailable.
+    async fn viewer_has_reposted(&self) -> Option<Result<bool, Error>> {
+        let Some(viewer) = self.scope.viewer_id() else { return Some(Ok(false)) };
+        Some(self.scope.loader.load(HasReposted { viewer, post: self.record.id }).boxed().await)
+    }
+
     #[graphql(flatten)]
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn referrers(&self) -> PostReferrers {
-        PostReferrers { scope: Arc::clone(&self.scope), target: self.record.id }
+        let reposts = self.record.details.counts.reposts;
+        PostReferrers { scope: Arc::clone(&self.scope), target: self.record.id, reposts }
     }
 
     /// The progress of delivering the post to followers; null unless the viewer is the author.
@@ -242,6 +256,9 @@ impl Preloaded for Post {
             "quoteCount" => {
                 memory(|post: &Self, json| json.value(&number(post.record.details.counts.quotes)))
             }
+            "repostCount" => {
+                memory(|post: &Self, json| json.value(&number(post.record.details.counts.reposts)))
+            }
             _ => Source::Resolver,
         }
     }
@@ -255,6 +272,8 @@ impl Preloaded for Post {
 struct PostReferrers {
     scope: Arc<Scope>,
     target: PostId,
+    /// Number of reposts.
+    reposts: u64,
 }
 
 impl PostReferrers {
@@ -283,6 +302,12 @@ connections! {
         /// The posts that quote the post, newest first.
         async fn quotes(&self, context, paging) -> ReplyConnection {
             self.load(ReferrerKind::Quote, ReplyOrder::Newest, &paging, context).await
+        }
+
+        /// The users who have reposted the post, newest repost first.
+        async fn reposted_by(&self, context, paging) -> UserConnection {
+            let selection = Selected::of(context);
+            UserConnection::reposters(&self.scope, (self.target, self.reposts), &paging, &selection).await
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost,
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{Paging, connections};
 use crate::graphql::selection::{Selected, user_selection};
-use crate::graphql::types::connection::timeline::TimelineConnection;
+use crate::graphql::types::connection::timeline::{TimelineConnection, TimelineReplies};
 use crate::graphql::types::connection::user::UserConnection;
 use crate::graphql::types::moderation::Moderation;
 use crate::graphql::types::session::Session;
@@ -124,11 +124,15 @@ struct ViewerTimeline {
 
 connections! {
     impl ViewerTimeline {
-        /// The viewer's home timeline: posts by the viewer and the users they follow, newest first, back to the oldest
-        /// post.
+        /// The viewer's home timeline: posts by the viewer and the users they follow, and posts that these users have
+        /// reposted, newest first, back to the oldest post. Several reposts of a post on one page are one entry.
         @[directive = cost::apply("10".to_owned())]
-        async fn timeline(&self, context, paging) -> TimelineConnection {
-            TimelineConnection::load(&self.scope, self.owner, &paging, &Selected::of(context)).await
+        async fn timeline(
+            &self, context, paging,
+            replies: TimelineReplies = "The replies to show. If null, those to users whom the viewer follows.",
+        ) -> TimelineConnection {
+            let replies = replies.unwrap_or_default().into();
+            TimelineConnection::load(&self.scope, self.owner, replies, &paging, &Selected::of(context)).await
         }
     }
 }

@@ -4,10 +4,11 @@
 -- KEYS[5]  the summary of cold posts: a hash     KEYS[6]  deleted posts that may still be in the archive: a sorted set
 -- KEYS[7]  posts removed from the timeline: a sorted set     KEYS[8]  the posts' creation times: a list
 -- KEYS[9]  those of the posts that only followers can see: a sorted set
+-- KEYS[10] for a repost, the posts that the author has reposted: a hash
 -- ARGV[1]  the post        ARGV[2]  the current time     ARGV[3]  milliseconds for which the deletion is
 --          recorded, so that a late publisher does not restore the post      ARGV[4]  number of newest posts
 -- ARGV[5]  milliseconds for which the removal from the timeline is recorded
--- ARGV[6]  1 if only followers can see the post
+-- ARGV[6]  1 if only followers can see the post     ARGV[7]  for a repost, the post that it reposts
 -- Returns  1 if the post was in the list or cold, else 0
 local function count_down(field)
   local count = tonumber(redis.call('HGET', KEYS[5], field)) or 0
@@ -21,6 +22,7 @@ if was_there == 1 then
   if timed then remove_time(KEYS[8], at, 1) else redis.call('DEL', KEYS[8]) end
 end
 redis.call('ZREM', KEYS[9], ARGV[1])
+if ARGV[7] and redis.call('HGET', KEYS[10], ARGV[7]) == ARGV[1] then redis.call('HDEL', KEYS[10], ARGV[7]) end
 redis.call('ZREM', KEYS[3], ARGV[1])
 for _, id in ipairs(redis.call('LRANGE', KEYS[2], 0, tonumber(ARGV[4]) - 1)) do
   redis.call('ZADD', KEYS[3], id, id)

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use fanfold::app::timeline::entry::Replies;
 use fanfold::app::timeline::live::{TimelineEvent, TimelineWatch};
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
 use fanfold::model::clock::Timestamp;
@@ -479,9 +480,14 @@ async fn a_process_that_caches_users_and_sessions_knows_its_own_blocks_at_once()
 async fn watch(world: &World, person: &Person) -> TimelineWatch {
     let viewer = world.app.authenticate(&person.token).await.unwrap();
     let window = Window { direction: Direction::Forward, size: 10, from: None };
-    let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
+    let query =
+        TimelineQuery { window, author: UserFields::NONE, replies: Replies::default(), looks_back: false };
     let page: TimelinePage = world.app.timeline(&viewer, query).await.unwrap();
-    world.app.watch_timeline(&viewer, Some(page.seen_from(0)), UserFields::NONE).await.unwrap()
+    world
+        .app
+        .watch_timeline(&viewer, Some(page.seen_from(0)), UserFields::NONE, Replies::default())
+        .await
+        .unwrap()
 }
 
 async fn next(watch: &mut TimelineWatch) -> Option<String> {

@@ -11,7 +11,7 @@ const PUBLISH: &str = "mutation ($input: PublishInput!) { publish(input: $input)
     post { id } userErrors { code field message } } }";
 
 /// Publishes a post, and returns its id, or else its error.
-async fn publish(world: &World, person: &Person, input: Value) -> Result<String, Value> {
+pub(super) async fn publish(world: &World, person: &Person, input: Value) -> Result<String, Value> {
     let mut input = input;
     input["content"] = json!("x");
     world.clock.advance(std::time::Duration::from_millis(1));
@@ -28,7 +28,7 @@ async fn reply(world: &World, person: &Person, parent: &str) -> String {
 }
 
 /// Returns these fields of a post.
-async fn post(world: &World, person: &Person, id: &str, fields: &str) -> Value {
+pub(super) async fn post(world: &World, person: &Person, id: &str, fields: &str) -> Value {
     let query = format!("query ($id: ID!) {{ post(id: $id) {{ {fields} }} }}");
     world.data(Some(&person.token), &query, json!({ "id": id })).await["post"].take()
 }

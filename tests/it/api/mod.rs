@@ -29,6 +29,7 @@ mod post_visibility;
 pub(crate) mod region;
 mod registration;
 pub(crate) mod relation;
+mod repost;
 mod segments;
 pub(crate) mod session;
 pub(crate) mod throttle;

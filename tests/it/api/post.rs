@@ -11,7 +11,7 @@ use fanfold::model::post::Delivery;
 use fanfold::model::post::Visibility;
 use fanfold::store;
 use fanfold::store::draft::{Draft, Note};
-use fanfold::store::post::{Settled, Sizes};
+use fanfold::store::post::{DeletedPost, Once, Settled, Sizes};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -366,11 +366,13 @@ async fn a_step_that_is_repeated_after_the_post_was_deleted_does_not_bring_it_ba
     let sizes = Sizes { timeline: 10, hot: 10 };
     let publish = async || {
         let kind = (Visibility::Followers, Delivery::Pulled);
-        let publish = store::post::publish(store.keys(), &draft, kind, sizes, None);
+        let publish = store::post::publish(store.keys(), &draft, kind, sizes, Once::Never);
         assert_eq!(publish.send("test", store).await.unwrap(), Settled::Visible(vec![]));
     };
     publish().await;
-    let delete = store::post::delete(store.keys(), author, draft.id, Visibility::Followers, now);
+    let (visibility, references) = (Visibility::Followers, References::default());
+    let deleted = DeletedPost { id: draft.id, author, visibility, references };
+    let delete = store::post::delete(store.keys(), &deleted, now);
     delete.send("test", store).await.unwrap();
     // Its reply was lost, so it is sent again.
     publish().await;
@@ -379,10 +381,8 @@ async fn a_step_that_is_repeated_after_the_post_was_deleted_does_not_bring_it_ba
     let revoked: Vec<String> = world.redis.raw(&["ZRANGE", "ff:{u1}:void", "0", "-1"]);
     assert_eq!(revoked, ["deleted:1"]);
     let later = now.plus(Duration::from_hours(25));
-    store::post::delete(store.keys(), author, PostId::new(2).unwrap(), Visibility::Public, later)
-        .send("test", store)
-        .await
-        .unwrap();
+    let second = DeletedPost { id: PostId::new(2).unwrap(), ..deleted };
+    store::post::delete(store.keys(), &second, later).send("test", store).await.unwrap();
     let revoked: Vec<String> = world.redis.raw(&["ZRANGE", "ff:{u1}:void", "0", "-1"]);
     assert_eq!(revoked, ["deleted:2"]);
 }

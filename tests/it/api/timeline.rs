@@ -1,11 +1,11 @@
-//! Home timelines: whatever runs concurrently and wherever it is interrupted, every user sees each post once that a
-//! naive model says they should see.
+//! Home timelines: whatever runs concurrently and wherever it is interrupted, every user sees each post, repost and reply
+//! once that a naive model says they should see.
 
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
 use crate::harness::sql::Kind;
-use crate::harness::stage::{Call, Scenario, Stage, strategies};
+use crate::harness::stage::{Call, Refer, Scenario, Stage, strategies};
 use crate::harness::world::{cases, model_config};
 use crate::service::turnstile::events;
 
@@ -19,6 +19,11 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
         prop_oneof![
             8 => (author.clone(), prop::option::weighted(0.25, 0..2u8)).prop_map(|(user, key)| Call::Publish(user, key)),
             2 => (author.clone(), 0..3usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
+            3 => (author.clone(), 0..5usize).prop_map(|(user, rank)| {
+                Call::Refer(Refer { user, rank, quotes: false, is_limited: false })
+            }),
+            4 => (author.clone(), 0..5usize).prop_map(|(user, rank)| Call::Repost(user, rank)),
+            1 => (author.clone(), 0..5usize).prop_map(|(user, rank)| Call::Undo(user, rank)),
             5 => pair.clone().prop_map(|(one, other)| Call::Follow(one, other)),
             2 => pair.clone().prop_map(|(one, other)| Call::Unfollow(one, other)),
             2 => pair.clone().prop_map(|(one, other)| Call::Mute(one, other)),

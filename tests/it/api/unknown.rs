@@ -180,6 +180,10 @@ const ROWS: &[Row] = &[
         "mutation ($id: ID!) { publish(input: { content: \"x\", quoteOf: $id, visibility: FOLLOWERS }) {
         viewer { id } post { id } userErrors { ...error } } }",
     ),
+    (&["Mutation.repost.input.postId"], Subject::Post, "mutation ($id: ID!) { repost(input: { postId: $id }) {
+        viewer { id } post { id } userErrors { ...error } } }"),
+    (&["Mutation.undoRepost.input.postId"], Subject::Post, "mutation ($id: ID!) { undoRepost(input: { postId: $id }) {
+        post { id } userErrors { ...error } } }"),
     (
         &["Mutation.report.input.target.userId"],
         Subject::User(1),
@@ -207,6 +211,8 @@ const EXEMPT: &[(&str, &str)] = &[
     ("Post.quotes.before", POSITION),
     ("Post.replies.after", POSITION),
     ("Post.replies.before", POSITION),
+    ("Post.repostedBy.after", POSITION),
+    ("Post.repostedBy.before", POSITION),
     ("Moderation.account.by.id", MODERATORS),
     ("Moderation.account.by.username", MODERATORS),
     ("Moderation.accounts.after", MODERATORS),

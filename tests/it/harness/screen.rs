@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use fanfold::app::App;
 use fanfold::app::error::{Error, Rejection};
+use fanfold::app::timeline::entry::Replies;
 use fanfold::app::timeline::live::{TimelineEvent, TimelineWatch};
 use fanfold::app::timeline::seen::Seen;
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
@@ -37,7 +38,7 @@ impl Screen {
     fn show(&mut self, (event, seen): (TimelineEvent, Seen), wrong: &mut Vec<String>) {
         match event {
             TimelineEvent::Added(entry) => {
-                let post = entry.post.id.get();
+                let post = entry.id.get();
                 if !self.posts.contains(&post) {
                     self.posts.push(post);
                 } else if self.read_since.contains(&post) {
@@ -97,29 +98,29 @@ pub(crate) async fn watch(app: &App, viewer: &Viewer, user: u64, results: &Mutex
 }
 
 async fn begin_at(app: &App, viewer: &Viewer, after: Option<Seen>) -> Option<TimelineWatch> {
-    app.watch_timeline(viewer, after, UserFields::NONE).await.ok()
+    app.watch_timeline(viewer, after, UserFields::NONE, Replies::default()).await.ok()
 }
 
 /// Reads the timeline and begins to watch from its first entry; if there is none, begins to watch before it is read.
 async fn begin(app: &App, viewer: &Viewer) -> Option<(TimelineWatch, Screen)> {
     let window = Window { direction: Direction::Forward, size: PAGE, from: None };
-    let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
+    let query =
+        TimelineQuery { window, author: UserFields::NONE, replies: Replies::default(), looks_back: false };
     let first: TimelinePage = app.timeline(viewer, query).await.ok()?;
     if first.page.entries.is_empty() {
         let watching = begin_at(app, viewer, None).await?;
         let posts = walk(app, viewer, Direction::Forward, PAGE).await;
         return Some((watching, Screen { read_since: posts.clone(), posts, ..Screen::default() }));
     }
-    let ids = |page: &TimelinePage| -> Vec<u64> {
-        page.page.entries.iter().map(|entry| entry.post.id.get()).collect()
-    };
+    let ids =
+        |page: &TimelinePage| -> Vec<u64> { page.page.entries.iter().map(|entry| entry.id.get()).collect() };
     let mut read_since = Vec::new();
-    let mut last = first.page.entries.last().map(|entry| entry.post.id);
+    let mut last = first.page.entries.last().map(|entry| entry.id);
     while let Some(from) = last {
         let window = Window { from: Some(from), ..window };
         let page = app.timeline(viewer, TimelineQuery { window, ..query }).await.ok()?;
         read_since.extend(ids(&page));
-        last = page.page.entries.last().map(|entry| entry.post.id);
+        last = page.page.entries.last().map(|entry| entry.id);
     }
     let posts = [ids(&first), read_since.clone()].concat();
     let seen = Some(first.seen_from(0));

@@ -7,6 +7,7 @@ use fanfold::app::archive::Listed;
 use fanfold::app::error::Error;
 use fanfold::app::post::read::{PostPage, PostRecords};
 use fanfold::app::read::{Load as _, Shared};
+use fanfold::app::timeline::entry::Replies;
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Period;
@@ -17,7 +18,13 @@ use fanfold::model::user::UserFields;
 
 /// Returns the contents of these posts.
 pub(crate) async fn read_posts(app: &App, ids: &[PostId]) -> Vec<Option<String>> {
-    let posts = app.load(PostRecords(Shared(ids.iter().copied().map(Listed::Id).collect()))).await.unwrap();
+    let posts = app
+        .load(PostRecords {
+            posts: Shared(ids.iter().copied().map(Listed::Id).collect()),
+            needs_archive: true,
+        })
+        .await
+        .unwrap();
     posts.iter().map(|post| Some(post.as_ref()?.content.clone())).collect()
 }
 
@@ -50,7 +57,8 @@ pub(crate) async fn walk_records(
                 only_public: false,
             })
             .await?;
-        let posts = app.load(PostRecords(Shared(Arc::clone(&page.entries)))).await?;
+        let posts =
+            app.load(PostRecords { posts: Shared(Arc::clone(&page.entries)), needs_archive: true }).await?;
         let found: Vec<Arc<Post>> = posts.iter().flatten().cloned().collect();
         let (outermost, more) = match direction {
             Direction::Forward => {
@@ -71,11 +79,21 @@ pub(crate) async fn walk_records(
 
 /// Reads a whole timeline page by page, from one end to the other; newest first.
 pub(crate) async fn walk(app: &App, viewer: &Viewer, direction: Direction, size: usize) -> Vec<u64> {
+    walk_with(app, viewer, (direction, size), Replies::default()).await
+}
+
+/// The same with these replies.
+pub(crate) async fn walk_with(
+    app: &App,
+    viewer: &Viewer,
+    (direction, size): (Direction, usize),
+    replies: Replies,
+) -> Vec<u64> {
     let mut seen: Vec<u64> = Vec::new();
     let mut from = None;
     loop {
         let window = Window { direction, size, from };
-        let query = TimelineQuery { window, author: UserFields::NONE, looks_back: true };
+        let query = TimelineQuery { window, author: UserFields::NONE, replies, looks_back: true };
         // An interrupted call reads nothing more; a call that is too late has an error, and has read enough.
         let Ok(TimelinePage { page, .. }) = app.timeline(viewer, query).await else { return seen };
         let posts: Vec<u64> = page.entries.iter().map(|entry| entry.post.id.get()).collect();
@@ -88,8 +106,9 @@ pub(crate) async fn walk(app: &App, viewer: &Viewer, direction: Direction, size:
             Direction::Forward => seen.extend(&posts),
             Direction::Backward => drop(seen.splice(..0, posts.iter().copied())),
         }
-        let outermost = if direction == Direction::Forward { posts.last() } else { posts.first() };
-        from = outermost.and_then(|post| PostId::new(*post));
+        let entries = &page.entries;
+        let outermost = if direction == Direction::Forward { entries.last() } else { entries.first() };
+        from = outermost.map(|entry| entry.id);
         if !more || from.is_none() {
             return seen;
         }

@@ -183,7 +183,12 @@ async fn nothing_is_published_below_a_watermark_that_was_read() {
         from: None,
     };
     let author = fanfold::model::user::UserFields::NONE;
-    let query = fanfold::app::timeline::TimelineQuery { window, author, looks_back: false };
+    let query = fanfold::app::timeline::TimelineQuery {
+        window,
+        author,
+        replies: fanfold::app::timeline::entry::Replies::default(),
+        looks_back: false,
+    };
     assert_eq!(other.timeline(&viewer, query).await.unwrap().page.entries.len(), 5);
     world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "2"]);
     assert_eq!(import(&other, 1).await, 6);

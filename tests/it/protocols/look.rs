@@ -8,6 +8,7 @@ use std::time::Duration;
 use fanfold::app::App;
 use fanfold::app::post::PublishRequest;
 use fanfold::app::timeline::TimelineQuery;
+use fanfold::app::timeline::entry::Replies;
 use fanfold::app::timeline::live::TimelineEvent;
 use fanfold::app::timeline::seen::Seen;
 use fanfold::app::viewer::Viewer;
@@ -34,7 +35,8 @@ struct Wanderer {
 impl Wanderer {
     async fn visit(&mut self, app: &App, viewer: &Viewer) {
         let author = [UserFields::NONE, UserFields::BIO][usize::from(next(&mut self.seed).is_multiple_of(2))];
-        let mut watch = app.watch_timeline(viewer, Some(self.seen.clone()), author).await.unwrap();
+        let mut watch =
+            app.watch_timeline(viewer, Some(self.seen.clone()), author, Replies::default()).await.unwrap();
         for _ in 0..next(&mut self.seed) % 12 {
             let timeout = Duration::from_millis(next(&mut self.seed) % 20);
             let event = tokio::time::timeout(timeout, async {
@@ -82,7 +84,8 @@ async fn watches_that_share_looks_miss_nothing_and_see_nothing_twice() {
         .await
         .unwrap();
     let window = Window { direction: Direction::Forward, size: 1, from: None };
-    let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
+    let query =
+        TimelineQuery { window, author: UserFields::NONE, replies: Replies::default(), looks_back: false };
     let start = world.app.timeline(&viewers[0], query).await.unwrap().seen_from(0);
 
     let app = world.app.clone();

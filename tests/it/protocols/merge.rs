@@ -7,6 +7,7 @@ use fanfold::app::App;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
 use fanfold::app::timeline::TimelineQuery;
+use fanfold::app::timeline::entry::Replies;
 use fanfold::app::viewer::Viewer;
 use fanfold::gate::Moment;
 use fanfold::model::clock::Timestamp;
@@ -117,6 +118,7 @@ async fn authors_left_out_of_a_page_are_read_when_others_delete_their_posts_mean
         let query = TimelineQuery {
             window: Window { direction, size: 5, from },
             author: UserFields::NONE,
+            replies: Replies::default(),
             looks_back: false,
         };
         setup.world.app.timeline(&reader, query).await.unwrap();
@@ -151,6 +153,7 @@ async fn a_page_reads_no_more_authors_than_may_have_posts_in_it() {
     let query = |direction| TimelineQuery {
         window: Window { direction, size: 20, from: None },
         author: UserFields::NONE,
+        replies: Replies::default(),
         looks_back: false,
     };
     app.timeline(&setup.reader, query(Direction::Forward)).await.unwrap();

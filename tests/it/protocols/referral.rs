@@ -1,4 +1,4 @@
-//! Replies and quotes: whatever runs concurrently and wherever it is interrupted, in the end each post has those that refer
+//! Replies, quotes and reposts: whatever runs concurrently and wherever it is interrupted, in the end each post has those that refer
 //! to it, hot or archived.
 
 use proptest::prelude::*;
@@ -25,6 +25,9 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
         prop_oneof![
             2 => author().prop_map(|user| Call::Publish(user, None)),
             6 => refer(),
+            4 => (author(), 0..5usize).prop_map(|(user, rank)| Call::Repost(user, rank)),
+            2 => (author(), 0..5usize).prop_map(|(user, rank)| Call::Undo(user, rank)),
+            2 => Just(Call::Deliver),
             4 => (author(), 0..5usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
             4 => Just(Call::Move),
             1 => Just(Call::Outage),
@@ -75,6 +78,9 @@ const POST: Call = Call::Publish(A, None);
 const REPLY: Call = Call::Refer(Refer { user: B, rank: 0, quotes: false, is_limited: false });
 /// A quote of the oldest post.
 const QUOTE: Call = Call::Refer(Refer { user: B, rank: 0, quotes: true, is_limited: false });
+/// A repost of the oldest post, and the same taken back.
+const REPOST: Call = Call::Repost(B, 0);
+const UNDO: Call = Call::Undo(B, 0);
 /// The deletions of the post that is referred to, the older of two, and of the post that refers to it.
 const TARGET: Call = Call::Delete(A, 1);
 const REFERRER: Call = Call::Delete(B, 0);
@@ -145,5 +151,42 @@ async fn a_deletion_removes_what_refers_and_is_referred_to() {
     for meanwhile in [&[Call::Move][..], &[TARGET], &[QUOTE, Call::Move], &[TARGET, Call::Move]] {
         hold_everywhere(&[POST, POST, REPLY], REFERRER, meanwhile).await;
         hold_everywhere(&[POST, POST, REPLY, Call::Move], REFERRER, meanwhile).await;
+    }
+}
+
+#[tokio::test]
+async fn a_user_has_one_repost_of_a_post_whatever_happens_to_it() {
+    for meanwhile in [
+        &[REPOST][..],
+        &[REPOST, UNDO],
+        &[UNDO, REPOST],
+        &[TARGET, Call::Deliver],
+        &[Call::Move, TARGET, Call::Move, Call::Deliver],
+        &[Call::Outage],
+    ] {
+        hold_everywhere(&[POST, POST], REPOST, meanwhile).await;
+        hold_everywhere(&[POST, POST, Call::Move], REPOST, meanwhile).await;
+    }
+}
+
+#[tokio::test]
+async fn a_repost_that_is_taken_back_can_be_made_again() {
+    for meanwhile in [&[REPOST][..], &[UNDO], &[UNDO, REPOST], &[TARGET, Call::Deliver], &[Call::Move]] {
+        hold_everywhere(&[POST, POST, REPOST], UNDO, meanwhile).await;
+        hold_everywhere(&[POST, POST, REPOST, Call::Publish(B, None), Call::Move], UNDO, meanwhile).await;
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_post_takes_its_reposts_with_it() {
+    let reposts = [POST, POST, REPOST, Call::Repost(A, 0)];
+    let archived = [POST, POST, REPOST, Call::Repost(A, 0), Call::Publish(B, None), Call::Move];
+    for setup in [&reposts[..], &archived] {
+        let again = [setup, &[Call::Delete(A, 2)]].concat();
+        for meanwhile in [&[UNDO][..], &[REPOST], &[Call::Move], &[Call::Move, Call::Deliver]] {
+            hold_everywhere(setup, Call::Delete(A, 2), meanwhile).await;
+            hold_everywhere(&again, Call::Deliver, meanwhile).await;
+            hold_everywhere(&again, Call::Move, meanwhile).await;
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use fanfold::app::timeline::entry::Replies;
 use fanfold::app::timeline::seen::Seen;
 use fanfold::model::id::PostId;
 use fanfold::model::mark::Mark;
@@ -299,7 +300,11 @@ async fn a_cursor_that_names_very_many_posts_needs_a_resync() {
     for (count, is_taken) in [(4_000, true), (4_001, false)] {
         let beyond = (1_000..1_000 + count).map(|id| PostId::new(id).unwrap()).collect();
         let seen = Seen { upto: Mark::START, beyond, removed: None };
-        let mut watch = world.app.watch_timeline(&viewer, Some(seen), UserFields::NONE).await.unwrap();
+        let mut watch = world
+            .app
+            .watch_timeline(&viewer, Some(seen), UserFields::NONE, Replies::default())
+            .await
+            .unwrap();
         let next = watch.next_by_now().await;
         assert_eq!(next.is_ok(), is_taken, "{count}");
     }

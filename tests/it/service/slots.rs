@@ -127,6 +127,8 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
         "mutation { updateProfile(input: { displayName: \"Ada\", bio: \"b\", avatarUrl: null, isPrivate: true, region: { country: \"DE\" } }) { userErrors { code } } }".to_owned(),
         format!("mutation {{ revokeSession(input: {{ sessionId: {session} }}) {{ userErrors {{ code }} }} }}"),
         format!("mutation {{ publish(input: {{ content: \"reply\", inReplyTo: \"{post}\", quoteOf: \"{post}\" }}) {{ post {{ isReply replies {{ nodes {{ id }} }} quotes {{ nodes {{ id }} }} ancestors {{ id }} inReplyTo {{ id }} quoteOf {{ id }} }} }} }}"),
+        format!("mutation {{ repost(input: {{ postId: \"{post}\" }}) {{ post {{ repostCount viewerHasReposted repostedBy {{ nodes {{ id }} }} }} }} }}"),
+        format!("mutation {{ undoRepost(input: {{ postId: \"{post}\" }}) {{ post {{ id }} }} }}"),
         "mutation { publish(input: { content: \"own\", platform: \"test\", visibility: FOLLOWERS, idempotencyKey: \"k\" }) { post { id } } }".to_owned(),
     ];
     // One of three requests is accepted, one is rejected, and one is accepted by the account that becomes public.

@@ -9,14 +9,14 @@ use futures::future::{join, try_join_all, try_join3};
 use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
 use crate::app::timeline::TimelinePage;
-use crate::app::visibility::PostAccess;
+use crate::app::visibility::{PostAccess, Surface, UserSelection};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, PostList, ReferrerList, TimelineList, TimelinePosition};
-use crate::graphql::directive::{CacheControlScope::Public, cache_control};
+use crate::graphql::directive::{CacheControlScope::Public, cache_control, list_size};
 use crate::graphql::page::{Filled, Rows, complete};
 use crate::graphql::paging::Paging;
 use crate::graphql::preloaded::{List, One, Preloaded, Source, memory, object, objects};
-use crate::graphql::selection::{Selected, Wants};
+use crate::graphql::selection::{Selected, Wants, user_selection};
 use crate::graphql::types::connection::PageInfo;
 use crate::graphql::types::post::Post;
 use crate::graphql::types::scalar::number;
@@ -34,8 +34,8 @@ pub(super) struct PostPage {
 }
 
 impl PostPage {
-    pub(super) fn new(filled: Filled<Place, Post>) -> Self {
-        let edge = |(place, node)| PostEdge { place, node };
+    pub(super) fn new(filled: Filled<Place, Shown>) -> Self {
+        let edge = |(place, Shown { post, reposted_by })| PostEdge { place, node: post, reposted_by };
         let edges = filled.entries.into_iter().map(edge).collect();
         Self { edges, has_previous: filled.has_previous, has_next: filled.has_next }
     }
@@ -58,6 +58,19 @@ impl PostPage {
     }
 }
 
+/// A post as an entry shows it.
+pub(super) struct Shown {
+    pub(super) post: Post,
+    /// The users whose reposts put the post there.
+    pub(super) reposted_by: Vec<User>,
+}
+
+impl From<Post> for Shown {
+    fn from(post: Post) -> Self {
+        Self { post, reposted_by: Vec::new() }
+    }
+}
+
 /// A page of a user's posts.
 pub(in crate::graphql) struct PostConnection {
     author: User,
@@ -69,7 +82,7 @@ pub(in crate::graphql) struct PostConnection {
 
 impl PostConnection {
     /// Loads a page of each of these users' posts of a period, in their order. Makes one round trip for all pages and
-    /// counts, and one for all posts.
+    /// counts, and one for all posts; two more if some are reposts.
     pub(in crate::graphql) async fn load_all(
         authors: &[&User],
         paging: &Paging,
@@ -81,7 +94,10 @@ impl PostConnection {
         let windows = owners().map(|owner| paging.window(PostList { owner }));
         let windows = windows.collect::<Result<Vec<_>, Error>>()?;
         let wants = Wants::of(selection);
-        let filled = wants.fill_all(authors.len(), fill_all(scope, authors, &windows, period));
+        let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
+        let original = user_selection(&[edges.field("node").field("author"), nodes.field("author")]);
+        let list = Listing { period, original };
+        let filled = wants.fill_all(authors.len(), fill_all(scope, authors, &windows, list));
         let counts = wants.counts(counts(scope, authors, period));
         let (filled, counts) = join(filled, counts).await;
         let connection = |(index, (author, filled)): (usize, (&&User, _))| {
@@ -92,7 +108,7 @@ impl PostConnection {
         Ok(authors.iter().zip(filled).enumerate().map(connection).collect())
     }
 
-    fn new(author: &User, period: Period, filled: Filled<Listed, Post>, count: Option<u64>) -> Self {
+    fn new(author: &User, period: Period, filled: Filled<Listed, Shown>, count: Option<u64>) -> Self {
         let list = PostList { owner: author.user_id() };
         let Filled { entries, has_previous, has_next } = filled;
         let place = |(listed, node)| (Place::Post(list, PostId::from(listed)), node);
@@ -120,7 +136,8 @@ impl PostConnection {
         self.page.info()
     }
 
-    /// The total number of posts in the list; null if temporarily unavailable.
+    /// The total number of posts and reposts in the list, including reposts of posts that are hidden from the viewer;
+    /// null if temporarily unavailable.
     async fn total_count(&self) -> Option<Result<i32, Error>> {
         Some(match (self.count, self.scope()) {
             (Some(count), _) => Ok(number(count)),
@@ -182,22 +199,24 @@ async fn fill_all(
     scope: &Arc<Scope>,
     authors: &[&User],
     windows: &[Window<PostId>],
-    period: Period,
-) -> Result<Vec<Filled<Listed, Post>>, Error> {
+    list: Listing,
+) -> Result<Vec<Filled<Listed, Shown>>, Error> {
     let visible = scope.visible();
     let pages = authors.iter().zip(windows).map(|(author, window)| (author.user_id(), *window));
     let pages: Vec<_> = pages.collect();
-    let (accesses, pages) = visible.post_pages(&pages, period, accesses(authors)).await?;
+    let (accesses, pages) = visible.post_pages(&pages, list.period, accesses(authors)).await?;
     let rows = authors.iter().zip(&accesses);
-    let rows: Vec<_> =
-        rows.map(|(author, access)| Posts { scope, author, access: *access, period }).collect();
+    let rows: Vec<_> = rows.map(|(author, access)| Posts { scope, author, access: *access, list }).collect();
     let listed = pages.iter().flat_map(|page| page.entries.iter().cloned()).collect();
     let posts = scope.visible().post_records(listed).await?;
     let mut start = 0;
     let filled = rows.iter().zip(windows).zip(&pages).map(|((rows, window), page)| {
         let posts = &posts[start..start + page.entries.len()];
         start += page.entries.len();
-        complete(rows, *window, Arc::clone(page), rows.found(&page.entries, posts))
+        async move {
+            let found = rows.found(&page.entries, posts).await?;
+            complete(rows, *window, Arc::clone(page), found).await
+        }
     });
     try_join_all(filled).await
 }
@@ -218,7 +237,7 @@ impl Place {
             Self::Post(list, post) => cursor::print(*list, post),
             Self::Referrer(list, post) => cursor::print(*list, post),
             Self::Timeline(list, page, index) => {
-                let post = page.page.entries[*index].post.id;
+                let post = page.page.entries[*index].id;
                 cursor::print(*list, &TimelinePosition { post, seen: page.seen_from(*index) })
             }
         }
@@ -229,12 +248,14 @@ impl Place {
 pub(in crate::graphql) struct PostEdge {
     place: Place,
     node: Post,
+    reposted_by: Vec<User>,
 }
 
 impl PostEdge {
     /// Returns a post as an entry of its author's list.
     pub(in crate::graphql) fn of(node: Post) -> Self {
-        Self { place: Place::Post(PostList { owner: node.author_id() }, node.post_id()), node }
+        let place = Place::Post(PostList { owner: node.author_id() }, node.post_id());
+        Self { place, node, reposted_by: Vec::new() }
     }
 }
 
@@ -250,6 +271,13 @@ impl PostEdge {
     async fn node(&self) -> One<'_, Post> {
         One(&self.node)
     }
+
+    /// The users whose reposts put the post here, newest repost first: in a home timeline, users whom the viewer follows;
+    /// among a user's posts, that user. Empty if the post is here as its author's own.
+    #[graphql(directive = list_size::apply(Some(1), None, None, None))]
+    async fn reposted_by(&self) -> List<'_, User> {
+        List(self.reposted_by.iter().collect())
+    }
 }
 
 impl Preloaded for PostEdge {
@@ -257,6 +285,7 @@ impl Preloaded for PostEdge {
         match field.name.node.as_str() {
             "cursor" => memory(|edge: &Self, json| json.value(&edge.place.cursor())),
             "node" => object(field, |edge: &Self| &edge.node),
+            "repostedBy" => objects(field, |edge: &Self| edge.reposted_by.iter().collect()),
             _ => Source::Resolver,
         }
     }
@@ -266,36 +295,64 @@ impl Preloaded for PostEdge {
     }
 }
 
+/// The posts of a user to list, and what to read of others'.
+#[derive(Clone, Copy)]
+struct Listing {
+    period: Period,
+    /// The data to read of the authors of reposted posts.
+    original: UserSelection,
+}
+
 /// A user's posts, read page by page.
 struct Posts<'a> {
     scope: &'a Arc<Scope>,
     author: &'a User,
     access: PostAccess,
-    period: Period,
+    list: Listing,
 }
 
 impl Rows for Posts<'_> {
     type Entry = Listed;
     type Position = PostId;
-    type Node = Post;
+    type Node = Shown;
 
     async fn page(&self, window: Window<PostId>) -> Result<Arc<Page<Listed>>, Error> {
-        self.scope.visible().unfiltered_post_page(self.author.user_id(), window, self.period).await
+        self.scope.visible().unfiltered_post_page(self.author.user_id(), window, self.list.period).await
     }
 
-    async fn nodes(&self, listed: &Arc<[Listed]>) -> Result<Vec<(Listed, Post)>, Error> {
+    async fn nodes(&self, listed: &Arc<[Listed]>) -> Result<Vec<(Listed, Shown)>, Error> {
         let posts = self.scope.visible().post_records(Arc::clone(listed)).await?;
-        Ok(self.found(listed, &posts))
+        self.found(listed, &posts).await
     }
 }
 
 impl Posts<'_> {
-    /// Returns the listed posts that exist and that the viewer may see, each with its node.
-    fn found(&self, listed: &[Listed], posts: &[Option<Arc<model::post::Post>>]) -> Vec<(Listed, Post)> {
-        let node = |(listed, post): (&Listed, &Option<Arc<model::post::Post>>)| {
-            let post = post.as_ref().filter(|post| self.access.includes(post))?;
-            Some((listed.clone(), Post::new(self.scope, Arc::clone(post), self.author.clone())))
+    /// Returns the listed posts that exist and that the viewer may see, each with its node: that of a repost is its original.
+    /// Makes no round trip without reposts; otherwise two.
+    async fn found(
+        &self,
+        listed: &[Listed],
+        posts: &[Option<Arc<model::post::Post>>],
+    ) -> Result<Vec<(Listed, Shown)>, Error> {
+        let included = listed.iter().zip(posts).filter_map(|(listed, post)| Some((listed, post.as_ref()?)));
+        let included: Vec<_> = included.filter(|(_, post)| self.access.includes(post)).collect();
+        let originals = included.iter().filter_map(|(_, post)| post.details.references.original);
+        let originals: Arc<[Listed]> = originals.map(Listed::Id).collect();
+        let originals = self.scope.visible().posts(originals, self.list.original, Surface::Elsewhere).await?;
+        let mut originals = originals.into_iter();
+        let node = |(listed, post): (&Listed, &Arc<model::post::Post>)| {
+            let shown = match post.details.references.original {
+                Some(_) => {
+                    let original = originals.next().flatten()?;
+                    Shown {
+                        post: Post::visible(self.scope, &original),
+                        reposted_by: vec![self.author.clone()],
+                    }
+                }
+                None => Post::new(self.scope, Arc::clone(post), self.author.clone()).into(),
+            };
+            Some((listed.clone(), shown))
         };
-        listed.iter().zip(posts).filter_map(node).collect()
+        Ok(included.into_iter().filter_map(node).collect())
     }
 }

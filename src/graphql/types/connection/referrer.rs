@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_graphql::{Enum, Object};
-use futures::future::try_join;
 
 use crate::app::archive::Listed;
 use crate::app::error::Error;
@@ -11,12 +10,12 @@ use crate::app::visibility::{Surface, UserSelection};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::ReferrerList;
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
-use crate::graphql::page::{Filled, Found, Rows, fill};
+use crate::graphql::page::{Filled, Found, Rows, fill_visible};
 use crate::graphql::paging::Paging;
 use crate::graphql::preloaded::List;
 use crate::graphql::selection::{Selected, Wants, user_selection};
 use crate::graphql::types::connection::PageInfo;
-use crate::graphql::types::connection::post::{Place, PostEdge, PostPage};
+use crate::graphql::types::connection::post::{Place, PostEdge, PostPage, Shown};
 use crate::graphql::types::post::Post;
 use crate::model::id::PostId;
 use crate::model::page::{Direction, Page, Window};
@@ -48,9 +47,9 @@ impl ReplyConnection {
         let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
         let author = user_selection(&[edges.field("node").field("author"), nodes.field("author")]);
         let rows = Referring { scope, list, author };
-        let filled = Wants::of(selection).fill(visible_page(&rows, window)).await?;
-        let place = |(post, node)| (Place::Referrer(list, post), node);
-        let mut entries: Vec<(Place, Post)> = filled.entries.into_iter().map(place).collect();
+        let filled = Wants::of(selection).fill(fill_visible(&rows, window)).await?;
+        let place = |(post, node)| (Place::Referrer(list, post), Shown::from(node));
+        let mut entries: Vec<(Place, Shown)> = filled.entries.into_iter().map(place).collect();
         let Filled { mut has_previous, mut has_next, .. } = filled;
         if order == ReplyOrder::Oldest {
             entries.reverse();
@@ -68,30 +67,6 @@ fn in_stored_order(window: Window<PostId>, order: ReplyOrder) -> Window<PostId> 
         (ReplyOrder::Oldest, Direction::Backward) => Direction::Forward,
     };
     Window { direction, ..window }
-}
-
-/// Returns a page of those posts that the viewer may see. Its flags do not tell of others.
-async fn visible_page(rows: &Referring<'_>, window: Window<PostId>) -> Result<Filled<PostId, Post>, Error> {
-    let ahead = fill(rows, Window { size: window.size + 1, ..window });
-    let behind = async {
-        match window.behind() {
-            Some(behind) => Ok(!fill(rows, behind).await?.entries.is_empty()),
-            None => Ok(false),
-        }
-    };
-    let (mut filled, has_behind) = try_join(ahead, behind).await?;
-    let has_more = filled.entries.len() > window.size;
-    match window.direction {
-        Direction::Forward => {
-            filled.entries.truncate(window.size);
-            (filled.has_previous, filled.has_next) = (has_behind, has_more);
-        }
-        Direction::Backward => {
-            filled.entries.drain(..usize::from(has_more));
-            (filled.has_previous, filled.has_next) = (has_more, has_behind);
-        }
-    }
-    Ok(filled)
 }
 
 /// A page of posts that refer to a post. It has no total count, because viewers see different parts of the list.

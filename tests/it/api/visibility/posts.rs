@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fanfold::app::timeline::entry::Replies;
 use fanfold::app::timeline::live::TimelineEvent;
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
 use fanfold::model::page::{Direction, Window};
@@ -57,7 +58,12 @@ impl Play {
             let (app, person) = (&self.world.app, &self.people[user]);
             let viewer = app.authenticate(&person.token).await.unwrap();
             let window = Window { direction: Direction::Forward, size: 100, from: None };
-            let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
+            let query = TimelineQuery {
+                window,
+                author: UserFields::NONE,
+                replies: Replies::default(),
+                looks_back: false,
+            };
             let page: TimelinePage = app.timeline(&viewer, query).await.unwrap();
             let shown = page.page.entries.iter().map(|entry| entry.post.id.get()).collect();
             let seen = (!page.page.entries.is_empty()).then(|| page.seen_from(0));
@@ -70,7 +76,8 @@ impl Play {
         for Screen { user, viewer, seen, shown } in std::mem::take(&mut self.screens) {
             let Some(seen) = seen.filter(|_| !self.model.suspended.contains(&user)) else { continue };
             let app = &self.world.app;
-            let mut watch = app.watch_timeline(&viewer, Some(seen), UserFields::NONE).await.unwrap();
+            let mut watch =
+                app.watch_timeline(&viewer, Some(seen), UserFields::NONE, Replies::default()).await.unwrap();
             let mut added = BTreeSet::new();
             while let Some((event, _)) = watch.next_by_now().await.unwrap() {
                 match event {

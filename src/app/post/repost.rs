@@ -1,0 +1,248 @@
+//! Reposts: posts without a text of their own, which bring another post, the *original*, to their author's followers.
+//!
+//! A repost is published, delivered, archived and deleted like any post. Its author's slot has the author's repost of each
+//! post: step 3 of publishing, which makes the repost visible, enters it, and does not make it visible if there is an
+//! earlier one. Step 2 of a deletion removes it. So a user has at most one repost of a post.
+//!
+//! A deleted post takes its reposts with it. Readers see none from the moment at which the post is deleted, because they
+//! see a repost as its original. The list of the reposts stays behind, and the worker that removes the post from timelines
+//! (`app::delivery`) deletes the listed reposts before it ends its job. If the post was archived, the archive has the list,
+//! which the mover copies to Redis before the archive's tombstone replaces it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::app::App;
+use crate::app::archive::Listed;
+use crate::app::error::{Broken, Error, Field, Reason, RuleViolation};
+use crate::app::post::NewPost;
+use crate::app::viewer::Viewer;
+use crate::app::visibility::{Surface, UserSelection, Visible, VisiblePost};
+use crate::archive::post::Row;
+use crate::archive::referrer::ReferrerPage;
+use crate::model::details::{References, ReferrerKind};
+use crate::model::id::{PostId, UserId};
+use crate::model::page::{Direction, Window};
+use crate::model::post::{Content, Post, Visibility};
+use crate::model::user::UserFields;
+use crate::store::batch::Batch;
+use crate::store::post::{self, DeletedPost, Erased, Record};
+use crate::store::referrer;
+use crate::store::unreadable::readable;
+
+/// Maximum number of attempts to repost a post. An attempt fails if an earlier repost is just being deleted.
+const ATTEMPTS: usize = 3;
+/// Number of reposts of a deleted post that are deleted together.
+const TOGETHER: usize = 500;
+
+/// Returns the post to repost, which is `None` if the viewer may not see it.
+fn original(found: Option<VisiblePost>) -> Result<PostId, RuleViolation> {
+    let Some(VisiblePost { post, author }) = found else {
+        let message = "This post does not exist.";
+        return Err(RuleViolation::new(Reason::NotFound, Field::PostId, message));
+    };
+    if !post.visibility.is_public() || author.record.is_private == Some(true) {
+        let message = "Only posts that everyone can see can be reposted.";
+        return Err(RuleViolation::new(Reason::Visibility, Field::PostId, message));
+    }
+    Ok(post.id)
+}
+
+impl App {
+    /// Reposts a post, unless the viewer has reposted it before. Takes one token from the viewer's bucket of posts. Makes
+    /// ten round trips; four if the viewer has reposted the post before.
+    pub async fn repost(&self, viewer: &Viewer, post: PostId) -> Result<(), Error> {
+        let author = viewer.signed_in()?.user;
+        let visible = Visible { app: self, load: self, viewer };
+        let selection = UserSelection { fields: UserFields::PRIVATE, ..UserSelection::NONE };
+        let found = visible.posts(Arc::new([Listed::Id(post)]), selection, Surface::Elsewhere).await?;
+        let original = original(found.into_iter().next().flatten())?;
+        for _ in 0..ATTEMPTS {
+            let Some(earlier) = self.repost_of(author, original).await? else {
+                let references = References { original: Some(original), ..References::default() };
+                let (content, created_at) = (Content::of_repost(), self.now());
+                let visibility = Visibility::Public;
+                let repost = NewPost { author, content, platform: None, visibility, references, created_at };
+                self.publish_each(&[repost], Some(author)).await?;
+                return Ok(());
+            };
+            if self.exist(&[earlier]).await?[0] {
+                return Ok(());
+            }
+            self.finish_undoing(author, earlier, original).await?;
+        }
+        Err(Broken::GaveUp("reposting a post whose earlier repost is being deleted").into())
+    }
+
+    /// Deletes the viewer's repost of a post, if there is one. Idempotent. Makes one round trip without a repost; otherwise
+    /// seven, plus an archive query if the repost is archived.
+    pub async fn undo_repost(&self, viewer: &Viewer, post: PostId) -> Result<(), Error> {
+        let author = viewer.signed_in()?.user;
+        match self.repost_of(author, post).await? {
+            Some(repost) => self.finish_undoing(author, repost, post).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn repost_of(&self, author: UserId, original: PostId) -> Result<Option<PostId>, Error> {
+        let read = referrer::reposts_by(self.keys(), author, &[original]);
+        Ok(read.send("repost: earlier", self.store()).await?.pop().flatten())
+    }
+
+    /// Deletes a repost, or finishes its deletion.
+    async fn finish_undoing(&self, author: UserId, repost: PostId, original: PostId) -> Result<(), Error> {
+        if !self.delete_own(author, repost).await? {
+            // Redis has lost the repost with its latest writes.
+            self.unlist(&[deleted_repost(repost, author, original)], false).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the originals of those of these deleted posts that are known to have been reposts. Makes one round trip, or
+    /// none without posts.
+    pub(in crate::app) async fn originals_of(
+        &self,
+        deleted: Vec<PostId>,
+    ) -> Result<HashMap<PostId, PostId>, Error> {
+        if deleted.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let records = post::read_all(self.keys(), deleted).send("live: originals", self.store()).await?;
+        let mut originals = HashMap::new();
+        for (id, record) in records {
+            if let Some(Record::Tombstone {
+                references: References { original: Some(original), .. }, ..
+            }) = readable(record, "post", id.get())?
+            {
+                originals.insert(id, original);
+            }
+        }
+        Ok(originals)
+    }
+
+    /// Returns some of the listed reposts of each of these deleted posts. Makes one round trip.
+    pub(in crate::app) async fn reposts_left(&self, deleted: &[PostId]) -> Result<Vec<Vec<PostId>>, Error> {
+        let mut batch = Batch::new("delete: reposts");
+        let read =
+            |post: &PostId| batch.push(referrer::first(self.keys(), *post, ReferrerKind::Repost, TOGETHER));
+        let tickets = deleted.iter().map(read).collect();
+        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+    }
+
+    /// Deletes these reposts of a deleted post. Idempotent; a repost that is just being archived stays listed. Makes five
+    /// round trips, plus a query for archived reposts.
+    pub(in crate::app) async fn delete_reposts(
+        &self,
+        original: PostId,
+        reposts: &[PostId],
+    ) -> Result<(), Error> {
+        let found = self.reposts_to_delete(original, reposts).await?;
+        let mut batch = Batch::new("delete: erase reposts");
+        let erase =
+            |(DeletedPost { id, author, visibility, references }, state): &(DeletedPost, RepostState)| {
+                let archived = (*state == RepostState::Archived).then_some((*visibility, references));
+                (*state != RepostState::Deleted)
+                    .then(|| batch.push(post::erase(self.keys(), *author, *id, archived)))
+            };
+        let tickets: Vec<_> = found.iter().map(erase).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let (mut deleted, mut moving) = (Vec::new(), HashSet::new());
+        for ((repost, _), ticket) in found.into_iter().zip(tickets) {
+            match ticket.map(|ticket| replies.take(ticket)).transpose()? {
+                Some(Erased::Missing) => drop(moving.insert(repost.id)),
+                Some(Erased::Foreign) => {}
+                Some(Erased::Erased) | None => deleted.push(repost),
+            }
+        }
+        self.unlist(&deleted, true).await?;
+        let mut batch = Batch::new("delete: reposts done");
+        let done = reposts.iter().filter(|repost| !moving.contains(*repost));
+        let remove = |repost: &PostId| batch.push(referrer::remove_repost(self.keys(), original, *repost));
+        let tickets = done.map(remove).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
+    }
+
+    /// Returns those of these reposts that exist, or whose deletion may be unfinished.
+    async fn reposts_to_delete(
+        &self,
+        original: PostId,
+        reposts: &[PostId],
+    ) -> Result<Vec<(DeletedPost, RepostState)>, Error> {
+        let records = post::read_all(self.keys(), reposts.to_vec());
+        let records = records.send("delete: read reposts", self.store()).await?;
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        for (id, record) in records {
+            match readable(record, "post", id.get())? {
+                Some(Record::Live(Post { author, details, .. }))
+                    if details.references.original == Some(original) =>
+                {
+                    found.push((deleted_repost(id, author, original), RepostState::Hot));
+                }
+                Some(Record::Tombstone { author, references, is_settled: false, .. })
+                    if references.original == Some(original) =>
+                {
+                    found.push((deleted_repost(id, author, original), RepostState::Deleted));
+                }
+                Some(Record::Missing) => missing.push(id),
+                None | Some(Record::Live(_) | Record::Tombstone { .. } | Record::Revoked { .. }) => {}
+            }
+        }
+        if !missing.is_empty() {
+            let rows = self.archive().await?.read(&missing).await?;
+            let rows = rows.into_iter().filter_map(Row::live);
+            let rows = rows.filter(|post| post.details.references.original == Some(original));
+            found.extend(
+                rows.map(|post| (deleted_repost(post.id, post.author, original), RepostState::Archived)),
+            );
+        }
+        Ok(found)
+    }
+
+    /// Copies the reposts of these deleted posts from the archive, which is about to lose them, to Redis. Returns the posts
+    /// with such reposts. Makes one query, and a round trip if it finds reposts; more for many reposts.
+    pub(super) async fn keep_archived_reposts(
+        &self,
+        posts: &[DeletedPost],
+    ) -> Result<HashSet<PostId>, Error> {
+        let mut reposted = HashSet::new();
+        let mut open: HashMap<PostId, Option<PostId>> = posts.iter().map(|post| (post.id, None)).collect();
+        while !open.is_empty() {
+            let page = |(&target, &from): (&PostId, &Option<PostId>)| ReferrerPage {
+                target,
+                kind: ReferrerKind::Repost,
+                window: Window { direction: Direction::Forward, size: TOGETHER, from },
+            };
+            let pages: Vec<ReferrerPage> = open.iter().map(page).collect();
+            let found = self.archive().await?.referrers(&pages).await?;
+            open.clear();
+            let mut batch = Batch::new("move: reposts");
+            let mut lists = Vec::new();
+            for (ReferrerPage { target, .. }, page) in pages.into_iter().zip(found) {
+                let Some(last) = page.entries.last() else { continue };
+                lists.push(batch.push(referrer::list_reposts(self.keys(), target, &page.entries)));
+                reposted.insert(target);
+                if page.has_next {
+                    open.insert(target, Some(*last));
+                }
+            }
+            batch.send(self.store()).await?.take_all(lists)?;
+        }
+        Ok(reposted)
+    }
+}
+
+/// Where a repost is that must be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RepostState {
+    Hot,
+    Archived,
+    /// Its record is a tombstone, but it may still be listed.
+    Deleted,
+}
+
+/// Returns what a deletion needs to know of a repost: reposts are public.
+fn deleted_repost(id: PostId, author: UserId, original: PostId) -> DeletedPost {
+    let references = References { original: Some(original), ..References::default() };
+    DeletedPost { id, author, visibility: Visibility::Public, references }
+}

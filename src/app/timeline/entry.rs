@@ -1,0 +1,192 @@
+//! The entries of home timelines as readers see them: posts, and posts that followed users have reposted.
+//!
+//! Timelines store reposts as posts of their own. A reader sees a repost as its *original*, unless the reader follows the
+//! original's author, whose posts are in the timeline anyway. Several reposts of the same post on one page are one entry,
+//! in the place of the newest.
+//!
+//! Timelines store all replies. Which of them a reader sees depends on the authors of the posts to which they reply, and is
+//! decided when the timeline is read, so that it does not depend on the way in which posts reach a timeline.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::future::try_join;
+
+use crate::app::App;
+use crate::app::archive::Listed;
+use crate::app::error::Error;
+use crate::app::viewer::Viewer;
+use crate::app::visibility::{Surface, UserSelection, Visible, VisiblePost, VisibleUser};
+use crate::model::id::{PostId, UserId};
+use crate::model::page::Direction;
+use crate::model::post::Post;
+use crate::model::user::UserFields;
+
+/// The replies that a home timeline shows, besides the reader's own, those to the reader, and those of authors to
+/// themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Replies {
+    /// Replies to users whom the reader follows.
+    #[default]
+    Followed,
+    /// All replies.
+    All,
+    /// No others.
+    None,
+}
+
+/// The entries to show, and what to read of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct EntrySelection {
+    /// The fields to read of each post's author, and of the users who reposted it.
+    pub(super) author: UserFields,
+    /// The replies to show.
+    pub(super) replies: Replies,
+}
+
+/// An entry of a home timeline.
+#[derive(Clone, Debug)]
+pub struct TimelineEntry {
+    /// The id by which the entry is ordered: that of the post, or of its newest repost on the page.
+    pub id: PostId,
+    /// The post.
+    pub post: Arc<Post>,
+    /// The post's author.
+    pub author: VisibleUser,
+    /// The followed users whose reposts put the post here, newest repost first; empty if the post is here as its author's
+    /// own.
+    pub reposted_by: Vec<VisibleUser>,
+    /// The older reposts of the post on the page, which this entry replaces.
+    pub(super) folded: Vec<PostId>,
+}
+
+impl TimelineEntry {
+    fn new(id: PostId, VisiblePost { post, author }: VisiblePost, reposter: Option<VisibleUser>) -> Self {
+        Self { id, post, author, reposted_by: reposter.into_iter().collect(), folded: Vec::new() }
+    }
+
+    /// Returns the ids of the posts and reposts that the entry shows.
+    pub(super) fn ids(&self) -> impl Iterator<Item = PostId> {
+        std::iter::once(self.id).chain(self.folded.iter().copied())
+    }
+
+    /// Adds an older entry of the same post.
+    fn fold(&mut self, older: Self) {
+        self.folded.extend(older.ids());
+        self.reposted_by.extend(older.reposted_by);
+    }
+}
+
+/// A page that is being filled, with entries in the direction of its window.
+pub(super) struct Filling {
+    size: usize,
+    direction: Direction,
+    pub(super) entries: Vec<TimelineEntry>,
+    /// True if there are entries beyond the page.
+    pub(super) has_more: bool,
+}
+
+impl Filling {
+    pub(super) fn new(size: usize, direction: Direction) -> Self {
+        Self { size, direction, entries: Vec::new(), has_more: false }
+    }
+
+    /// Adds the next entry, unless the page is full: a full page ends just after its last entry, so that a repost beyond it
+    /// is on the next page.
+    pub(super) fn add(&mut self, mut entry: TimelineEntry) {
+        if self.entries.len() == self.size {
+            self.has_more = true;
+            return;
+        }
+        let is_same = |other: &TimelineEntry| other.post.id == entry.post.id;
+        match (self.entries.iter().position(is_same), self.direction) {
+            (Some(newer), Direction::Forward) => self.entries[newer].fold(entry),
+            (Some(older), Direction::Backward) => {
+                entry.fold(self.entries.remove(older));
+                self.entries.push(entry);
+            }
+            (None, _) => self.entries.push(entry),
+        }
+    }
+}
+
+impl App {
+    /// Returns the entries of the posts in `ids` that belong in the timeline, in the same order. Makes two round trips, and
+    /// one more if there are reposts, or replies that are shown depending on the users to whom they reply.
+    pub(super) async fn read_entries(
+        &self,
+        viewer: &Viewer,
+        ids: Vec<PostId>,
+        selection: EntrySelection,
+    ) -> Result<Vec<TimelineEntry>, Error> {
+        let visible = Visible { app: self, load: self, viewer };
+        let author = UserSelection { fields: selection.author, ..UserSelection::NONE };
+        let ids: Arc<[Listed]> = ids.into_iter().map(Listed::Id).collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let records = visible.post_records(Arc::clone(&ids)).await?;
+        let reader = viewer.user();
+        let referred = records.iter().flatten().filter_map(|post| referred(post, reader, selection.replies));
+        let mut referred: Vec<PostId> = referred.collect();
+        referred.sort_unstable();
+        referred.dedup();
+        let referred: Arc<[Listed]> = referred.into_iter().map(Listed::Id).collect();
+        let posts = visible.of_records(&records, author, Surface::Timeline);
+        if referred.is_empty() {
+            let posts = posts.await?.into_iter().flatten();
+            return Ok(posts.map(|post| TimelineEntry::new(post.post.id, post, None)).collect());
+        }
+        let (posts, referred) = try_join(posts, visible.available_records(referred)).await?;
+        let author = UserSelection { relation: true, ..author };
+        let referred = visible.of_records(&referred, author, Surface::Reference).await?;
+        let referred = referred.into_iter().flatten().map(|post| (post.post.id, post)).collect();
+        let entry = |post| entry(post, &referred, reader, selection.replies);
+        Ok(posts.into_iter().flatten().filter_map(entry).collect())
+    }
+}
+
+/// Returns the post that decides if and how a post is shown: the original of a repost, or the post to which it replies.
+fn referred(post: &Post, reader: Option<UserId>, replies: Replies) -> Option<PostId> {
+    let references = &post.details.references;
+    let parent = references.reply.as_ref().map(|reply| reply.parent());
+    references.original.or(parent.filter(|_| replies != Replies::All && reader != Some(post.author)))
+}
+
+/// Returns the entry of a post in the reader's timeline; `None` if the timeline does not show it. `referred` has the posts
+/// to which others refer and that the reader may see.
+fn entry(
+    visible: VisiblePost,
+    referred: &HashMap<PostId, VisiblePost>,
+    reader: Option<UserId>,
+    replies: Replies,
+) -> Option<TimelineEntry> {
+    let (id, author) = (visible.post.id, visible.post.author);
+    let references = &visible.post.details.references;
+    if let Some(original) = references.original {
+        let original = referred.get(&original)?;
+        let is_shown = reader != Some(author) && reader != Some(original.post.author);
+        let relation = original.author.relation?;
+        let is_shown = is_shown && relation.following_since.is_none() && relation.mute.is_none();
+        return is_shown.then(|| TimelineEntry::new(id, original.clone(), Some(visible.author)));
+    }
+    let is_shown = match &references.reply {
+        None => true,
+        Some(_) if reader == Some(author) => true,
+        Some(reply) => {
+            let parent = referred.get(&reply.parent());
+            let is_to = |user: Option<UserId>| parent.is_some_and(|parent| Some(parent.post.author) == user);
+            let is_to_followed = || {
+                let relation = parent.and_then(|parent| parent.author.relation);
+                relation.is_some_and(|relation| relation.following_since.is_some())
+            };
+            match replies {
+                Replies::All => true,
+                _ if is_to(reader) || is_to(Some(author)) => true,
+                Replies::Followed => is_to_followed(),
+                Replies::None => false,
+            }
+        }
+    };
+    is_shown.then(|| TimelineEntry::new(id, visible, None))
+}
