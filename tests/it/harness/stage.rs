@@ -406,6 +406,11 @@ impl Stage {
         Actor::begin(&self.app, work).await
     }
 
+    /// Returns true during an outage of the archive.
+    pub(crate) fn is_archive_away(&self) -> bool {
+        self.outage.is_on.load(Ordering::SeqCst)
+    }
+
     /// Returns the posts of an author that were confirmed, and whose deletion was not requested.
     pub(crate) fn must_exist(&self, author: u64) -> Vec<PostId> {
         let results = self.results.lock().unwrap();

@@ -1,6 +1,7 @@
 //! Replies and quotes: whatever runs concurrently and wherever it is interrupted, in the end each post has those that refer
 //! to it, hot or archived.
 
+use fanfold::gate::Moment;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::Runtime;
@@ -122,6 +123,26 @@ async fn a_post_is_listed_whatever_happens_to_the_post_that_it_refers_to() {
         hold_everywhere(&[POST, POST], REPLY, meanwhile).await;
         hold_everywhere(&[POST, POST, Call::Move], QUOTE, meanwhile).await;
     }
+}
+
+#[tokio::test]
+async fn a_post_that_is_published_while_the_archive_is_away_is_listed_afterwards() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
+    for call in [POST, POST, Call::Move] {
+        stage.call(call).await;
+    }
+    let mut reply = stage.begin(REPLY).await;
+    reply.step_to(Moment::Before, "post: refer").await;
+    let mut outage = stage.begin(Call::Outage).await;
+    while !stage.is_archive_away() {
+        outage.step().await;
+    }
+    reply.finish().await;
+    outage.finish().await;
+    stage.settle().await;
+    stage.check_store().await.unwrap();
+    let published = stage.results.lock().unwrap().published.len();
+    assert_eq!(published, 3, "the publisher does not wait for the archive");
 }
 
 #[tokio::test]
