@@ -18,7 +18,7 @@ use crate::store::command::Command;
 use crate::store::key::Keys;
 use crate::store::memory::{self, KeyUsage};
 use crate::store::post::{self, Record};
-use crate::store::{draft, region, user, visit};
+use crate::store::{region, user, visit};
 
 /// Maximum number of keys sampled per kind.
 const MAX_KEYS: u64 = 1_000;
@@ -208,7 +208,7 @@ impl<'a> Sampler<'a> {
 
     /// Measures posts that are not deleted.
     async fn posts(&self) -> Result<Footprint, Error> {
-        let last = draft::last_id(self.keys()).send("memory: posts", self.app.store()).await?;
+        let last = self.app.last_post_id().await?;
         let posts = evenly_spaced(last, MAX_KEYS).filter_map(|index| PostId::new(index + 1));
         let posts: Vec<PostId> = posts.collect();
         let records = self.send(posts.iter().map(|post| post::read(self.keys(), *post))).await?;

@@ -38,6 +38,25 @@ pub struct ReferrerCounts {
     pub quotes: u64,
 }
 
+impl ReferrerCounts {
+    /// Returns the number of public posts of a kind.
+    #[must_use]
+    pub fn of(&self, kind: ReferrerKind) -> u64 {
+        match kind {
+            ReferrerKind::Reply => self.replies,
+            ReferrerKind::Quote => self.quotes,
+        }
+    }
+
+    /// Returns the number of public posts of a kind, to change it.
+    pub fn of_mut(&mut self, kind: ReferrerKind) -> &mut u64 {
+        match kind {
+            ReferrerKind::Reply => &mut self.replies,
+            ReferrerKind::Quote => &mut self.quotes,
+        }
+    }
+}
+
 /// What a post refers to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct References {

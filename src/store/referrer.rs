@@ -5,16 +5,14 @@
 
 use redis::{FromRedisValue, ParsingError, Value};
 
-use crate::model::details::{Referral, ReferrerKind};
+use crate::model::details::{Details, Referral, ReferrerKind};
 use crate::model::id::PostId;
 use crate::model::page::{Page, Window};
 use crate::store::command::{Command, call, command};
 use crate::store::key::Keys;
+use crate::store::post::print_details;
 use crate::store::post_list::{Id, ids, windowed};
 use crate::store::script;
-
-/// Maximum number of posts of a list that one command reads.
-pub const PORTION: usize = 10_000;
 
 /// The outcome of entering a post in a list, or removing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +77,20 @@ pub fn page(
     })
 }
 
-/// Reads part of a list, from this index on, in descending order of id.
-pub fn portion(keys: &Keys, target: PostId, kind: ReferrerKind, start: usize) -> Command<Vec<PostId>> {
-    let range = command("LRANGE").key(&keys.referrers(target, kind)).arg(start).arg(start + PORTION - 1);
+/// Reads `size` posts of a list, from this index on, in descending order of id.
+pub fn portion(
+    keys: &Keys,
+    target: PostId,
+    kind: ReferrerKind,
+    start: usize,
+    size: usize,
+) -> Command<Vec<PostId>> {
+    let range = command("LRANGE").key(&keys.referrers(target, kind)).arg(start).arg(start + size - 1);
     range.reply::<Vec<Id>>().map(|found| Ok(ids(found)))
+}
+
+/// Corrects the details of a hot post, unless they have changed since they were read. Returns true if they are corrected.
+pub fn correct_details(keys: &Keys, post: PostId, read: &Details, right: &Details) -> Command<bool> {
+    let correct = call(&script::CORRECT_DETAILS).key(&keys.post(post));
+    correct.arg(print_details(read)).arg(print_details(right)).reply()
 }

@@ -1,13 +1,14 @@
 //! Replies and quotes: whatever runs concurrently and wherever it is interrupted, in the end each post has those that refer
 //! to it, hot or archived.
 
+use fanfold::app::check::Findings;
 use fanfold::gate::Moment;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::Runtime;
 
 use crate::harness::sql::Kind;
-use crate::harness::stage::{Call, Refer, Scenario, Stage};
+use crate::harness::stage::{Call, Refer, Scenario, Stage, check_posts};
 use crate::harness::world::{cases, model_config};
 use crate::service::turnstile::{Event, events};
 
@@ -28,6 +29,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
             6 => refer(),
             4 => (author(), 0..5usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
             4 => Just(Call::Move),
+            1 => Just(Call::Check),
             1 => Just(Call::Outage),
         ]
     };
@@ -100,6 +102,12 @@ async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
             for call in meanwhile {
                 stage.call(*call).await;
             }
+            if let Ok(Findings { wrong_referrals, miscounted_referrals, .. }) =
+                check_posts(&stage.app, false).await
+            {
+                let found = (wrong_referrals, miscounted_referrals);
+                assert_eq!(found, (0, 0), "held at {stop:?}, {meanwhile:?}: in progress");
+            }
             if is_interrupted {
                 actor.interrupt().await;
             } else {
@@ -166,5 +174,15 @@ async fn a_deletion_removes_what_refers_and_is_referred_to() {
     for meanwhile in [&[Call::Move][..], &[TARGET], &[QUOTE, Call::Move], &[TARGET, Call::Move]] {
         hold_everywhere(&[POST, POST, REPLY], REFERRER, meanwhile).await;
         hold_everywhere(&[POST, POST, REPLY, Call::Move], REFERRER, meanwhile).await;
+    }
+}
+
+#[tokio::test]
+async fn a_check_repairs_nothing_that_is_in_progress() {
+    for meanwhile in [&[REPLY][..], &[REFERRER], &[Call::Move, REFERRER], &[TARGET, Call::Move]] {
+        hold_everywhere(&[POST, POST, REPLY, QUOTE], Call::Check, meanwhile).await;
+    }
+    for held in [REPLY, REFERRER, TARGET, Call::Move] {
+        hold_everywhere(&[POST, POST, REPLY, QUOTE], held, &[Call::Check]).await;
     }
 }
