@@ -1,6 +1,8 @@
 //! Replies and quotes: whatever runs concurrently and wherever it is interrupted, in the end each post has those that refer
 //! to it, hot or archived.
 
+use std::time::Duration;
+
 use fanfold::app::check::Findings;
 use fanfold::gate::Moment;
 use proptest::prelude::*;
@@ -82,11 +84,22 @@ const QUOTE: Call = Call::Refer(Refer { user: B, rank: 0, quotes: true, is_limit
 const TARGET: Call = Call::Delete(A, 1);
 const REFERRER: Call = Call::Delete(B, 0);
 
-/// Plays `setup`, then holds a call at each of its steps in turn while others do `meanwhile`, resumes or interrupts it,
+/// What happens to a call that was held.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    /// It is finished.
+    Finished,
+    /// It is interrupted where it was held.
+    Interrupted,
+    /// It makes one more step after a repair, and is interrupted then.
+    InterruptedAfterRepair,
+}
+
+/// Plays `setup`, then holds a call at each of its steps in turn while others do `meanwhile`, finishes or interrupts it,
 /// and checks the lists in the end.
 async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
     let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
-    for is_interrupted in [false, true] {
+    for ending in [Ending::Finished, Ending::Interrupted, Ending::InterruptedAfterRepair] {
         for steps in 0.. {
             stage.clear().await;
             for call in setup {
@@ -108,14 +121,21 @@ async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
                 let found = (wrong_referrals, miscounted_referrals);
                 assert_eq!(found, (0, 0), "held at {stop:?}, {meanwhile:?}: in progress");
             }
-            if is_interrupted {
-                actor.interrupt().await;
-            } else {
-                actor.finish().await;
+            match ending {
+                Ending::Finished => actor.finish().await,
+                Ending::Interrupted => actor.interrupt().await,
+                Ending::InterruptedAfterRepair => {
+                    // The repairer leaves younger operations to their callers.
+                    stage.world.clock.advance(Duration::from_secs(6));
+                    stage.app.repair().await.unwrap();
+                    if actor.waits.is_some() {
+                        actor.step().await;
+                    }
+                    actor.interrupt().await;
+                }
             }
             stage.settle().await;
-            let context =
-                |error| panic!("held at {stop:?}, interrupted: {is_interrupted}, {meanwhile:?}: {error}");
+            let context = |error| panic!("held at {stop:?}, {ending:?}, {meanwhile:?}: {error}");
             stage.check_store().await.unwrap_or_else(context);
             if is_over {
                 break;
@@ -126,8 +146,9 @@ async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
 
 #[tokio::test]
 async fn a_post_is_listed_whatever_happens_to_the_post_that_it_refers_to() {
-    for meanwhile in [&[TARGET][..], &[Call::Move], &[Call::Move, TARGET, Call::Move], &[TARGET, Call::Move]]
-    {
+    let overtaken = [QUOTE, Call::Move];
+    let ends = [TARGET, Call::Move];
+    for meanwhile in [&[TARGET][..], &[Call::Move], &[Call::Move, TARGET, Call::Move], &ends, &overtaken] {
         hold_everywhere(&[POST, POST], REPLY, meanwhile).await;
         hold_everywhere(&[POST, POST, Call::Move], QUOTE, meanwhile).await;
     }
