@@ -13,9 +13,10 @@ use crate::config::DataConfig;
 /// Checks stored data for consistency.
 ///
 /// Compares both copies of every follow, request to follow and block; usernames with users; creation times and
-/// visibilities of recent posts with their records; lists of replies and quotes with the posts; and counts of archived posts
-/// with the archive. Also reports follows across a block, requests to public accounts, posts whose delivery was given up,
-/// and posts that the archive rejected. May run alongside a server. The exit code is 1 if a fault was found and not repaired.
+/// visibilities of recent posts with their records; lists of replies and quotes with these posts; and counts of
+/// archived posts with the archive. Also reports follows across a block, requests to public accounts, posts whose
+/// delivery was given up, and posts that the archive rejected. May run alongside a server. The exit code is 1 if a
+/// fault was found and not repaired.
 #[derive(Args, Debug)]
 pub(super) struct Check {
     /// Repair faults: a user's list of followed users takes precedence, usernames without a user are freed, and failed
