@@ -269,6 +269,12 @@ impl Error {
         }
     }
 
+    /// Returns true if the archive is unavailable or failed, as opposed to the store.
+    #[must_use]
+    pub(super) fn is_about_archive(&self) -> bool {
+        matches!(self, Self::Broken(Broken::ArchiveAway(_) | Broken::Archive(_)))
+    }
+
     /// Returns true if only the archive is unavailable, possibly temporarily.
     #[must_use]
     pub fn is_archive_away(&self) -> bool {

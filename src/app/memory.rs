@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::app::error::Error;
 use crate::app::read::Load as _;
 use crate::app::visit::history::VisitorCount;
+use crate::model::details::ReferrerKind;
 use crate::model::id::{PostId, UserId};
 use crate::model::relation::Side;
 use crate::model::user::{UserFields, Username};
@@ -18,7 +19,7 @@ use crate::store::command::Command;
 use crate::store::key::Keys;
 use crate::store::memory::{self, KeyUsage};
 use crate::store::post::{self, Record};
-use crate::store::{draft, region, user, visit};
+use crate::store::{region, user, visit};
 
 /// Maximum number of keys sampled per kind.
 const MAX_KEYS: u64 = 1_000;
@@ -92,6 +93,7 @@ impl App {
     /// Measures memory usage. Takes about 30 round trips, regardless of the amount of data.
     pub async fn measure_memory(&self) -> Result<Usage, Error> {
         let sampler = Sampler::new(self).await?;
+        let [posts, referrals] = sampler.posts().await?;
         let footprints = vec![
             sampler.follows().await?,
             sampler.requests().await?,
@@ -101,7 +103,8 @@ impl App {
             sampler.users().await?,
             sampler.names().await?,
             sampler.subjects().await?,
-            sampler.posts().await?,
+            posts,
+            referrals,
             sampler.visits().await?,
             sampler.regions().await?,
         ];
@@ -206,16 +209,24 @@ impl<'a> Sampler<'a> {
         occupied.chain(shards(self.keys().name_shards(), MAX_SHARDS as u64)).collect()
     }
 
-    /// Measures posts that are not deleted.
-    async fn posts(&self) -> Result<Footprint, Error> {
-        let last = draft::last_id(self.keys()).send("memory: posts", self.app.store()).await?;
+    /// Measures posts that are not deleted, and the entries in their lists of replies and quotes.
+    async fn posts(&self) -> Result<[Footprint; 2], Error> {
+        let last = self.app.last_post_id().await?;
         let posts = evenly_spaced(last, MAX_KEYS).filter_map(|index| PostId::new(index + 1));
         let posts: Vec<PostId> = posts.collect();
         let records = self.send(posts.iter().map(|post| post::read(self.keys(), *post))).await?;
         let live = posts.iter().zip(records).filter(|(_, record)| matches!(record, Record::Live(_)));
-        let sample = self.sample(live.map(|(post, _)| memory::post(self.keys(), *post))).await?;
-        let count = extrapolate(sample.len() as u64, posts.len() as u64, last);
-        Ok(Footprint::new("post", count, &sample))
+        let live: Vec<PostId> = live.map(|(post, _)| *post).collect();
+        let footprint = |kind, items, sample: &[KeyUsage]| {
+            Footprint::new(kind, extrapolate(items, posts.len() as u64, last), sample)
+        };
+        let sample = self.sample(live.iter().map(|post| memory::post(self.keys(), *post))).await?;
+        let records = footprint("post", sample.len() as u64, &sample);
+        let lists = live.iter().flat_map(|post| ReferrerKind::ALL.map(|kind| (*post, kind)));
+        let lists = lists.map(|(post, kind)| memory::referrers(self.keys(), post, kind));
+        let sample = self.sample(lists).await?;
+        let entries = sample.iter().map(|usage| usage.items).sum();
+        Ok([records, footprint("reply or quote", entries, &sample)])
     }
 
     /// Measures the last day with visits.

@@ -7,7 +7,7 @@ use sqlx::{Connection as _, Encode, QueryBuilder, Type};
 use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
-use crate::archive::post::{details_column, kind_number, post_id};
+use crate::archive::post::{details_column, kind_number, post_id, push_in};
 use crate::archive::{ANSWER, Archive, WRITE, number};
 use crate::budget::{self, Resource};
 use crate::model::details::{Details, Referral, ReferrerKind};
@@ -74,6 +74,60 @@ impl Archive {
                 }
                 transaction.commit().await?;
                 Ok(true)
+            })
+        })
+        .await
+    }
+
+    /// Corrects the details of an archived post, unless they have changed since they were read. Returns true if they are
+    /// corrected.
+    pub async fn correct_details(
+        &self,
+        post: PostId,
+        read: &Details,
+        right: &Details,
+    ) -> Result<bool, Error> {
+        let [read, right] = [read, right].map(details_column);
+        self.ask("archive: correct", WRITE, async |lease| {
+            on!(lease, |connection, Sql| {
+                let mut update = QueryBuilder::<Sql>::new("UPDATE posts SET details = ");
+                update.push_bind(right.as_deref()).push(" WHERE deleted = 0 AND id = ");
+                update.push_bind(number(post.get()));
+                match &read {
+                    Some(read) => update.push(" AND details = ").push_bind(read.as_str()),
+                    None => update.push(" AND details IS NULL"),
+                };
+                Ok(update.build().execute(&mut *connection).await?.rows_affected() > 0)
+            })
+        })
+        .await
+    }
+
+    /// Reads the posts that have lists, in ascending order from the first above `after`: those of the first `most`
+    /// entries.
+    pub async fn referred_after(&self, after: u64, most: usize) -> Result<Vec<PostId>, Error> {
+        let targets = self.ask("archive: referred", ANSWER, async |lease| {
+            on!(lease, |connection, Sql| {
+                let mut read = QueryBuilder::<Sql>::new("SELECT DISTINCT target FROM (");
+                read.push("SELECT target FROM referrers WHERE target > ").push_bind(number(after));
+                read.push(" ORDER BY target LIMIT ").push_bind(number(most as u64));
+                read.push(") AS part ORDER BY target");
+                let found: Vec<(i64,)> = read.build_query_as().fetch_all(&mut *connection).await?;
+                Ok(found)
+            })
+        });
+        targets.await?.into_iter().map(|(target,)| post_id(target)).collect()
+    }
+
+    /// Deletes the lists of these posts, unless they are archived.
+    pub async fn delete_unowned_lists(&self, targets: &[PostId]) -> Result<(), Error> {
+        self.ask("archive: delete lists", WRITE, async |lease| {
+            on!(lease, |connection, Sql| {
+                let mut delete = QueryBuilder::<Sql>::new("DELETE FROM referrers");
+                push_in(&mut delete, " WHERE target", targets.iter().map(|target| target.get()));
+                delete.push(" AND NOT EXISTS (SELECT 1 FROM posts WHERE id = target AND deleted = 0)");
+                delete.build().execute(&mut *connection).await?;
+                Ok(())
             })
         })
         .await
@@ -158,11 +212,9 @@ fn push_range<Sql: Dialect>(
 fn counted(text: Option<&str>, kind: ReferrerKind, is_entered: bool) -> Result<Option<String>, Error> {
     let corrupt = |_| Error::Corrupt(format!("{text:?} is not the details of a post").into());
     let mut details: Details = text.map_or(Ok(Details::default()), str::parse).map_err(corrupt)?;
-    let count = match kind {
-        ReferrerKind::Reply => &mut details.counts.replies,
-        ReferrerKind::Quote => &mut details.counts.quotes,
-        ReferrerKind::Repost => &mut details.counts.reposts,
-    };
+    // So that a count is not corrected by lists that were read before.
+    details.version += 1;
+    let count = details.counts.of_mut(kind);
     *count = if is_entered { *count + 1 } else { count.saturating_sub(1) };
     Ok(details_column(&details))
 }

@@ -13,9 +13,10 @@ use crate::config::DataConfig;
 /// Checks stored data for consistency.
 ///
 /// Compares both copies of every follow, request to follow and block; usernames with users; creation times and
-/// visibilities of recent posts with their records; and counts of archived posts with the archive. Also reports follows
-/// across a block, requests to public accounts, posts whose delivery was given up, and posts that the archive rejected.
-/// May run alongside a server. The exit code is 1 if a fault was found and not repaired.
+/// visibilities of recent posts with their records; lists of replies and quotes with these posts; and counts of
+/// archived posts with the archive. Also reports follows across a block, requests to public accounts, posts whose
+/// delivery was given up, and posts that the archive rejected. May run alongside a server. The exit code is 1 if a
+/// fault was found and not repaired.
 #[derive(Args, Debug)]
 pub(super) struct Check {
     /// Repair faults: a user's list of followed users takes precedence, usernames without a user are freed, and failed
@@ -55,6 +56,8 @@ async fn report(app: &App, repair: bool) -> Outcome {
         miscounted,
         mistimed,
         wrong_visibilities,
+        wrong_referrals,
+        miscounted_referrals,
         unfinished,
     } = found;
     let verdict = match (found.faults(), left.faults()) {
@@ -84,6 +87,8 @@ async fn report(app: &App, repair: bool) -> Outcome {
          archived posts miscounted:     {miscounted}\n\
          users with wrong post times:   {mistimed}\n\
          users with wrong visibilities: {wrong_visibilities}\n\
+         wrong replies and quotes:      {wrong_referrals}\n\
+         replies and quotes miscounted: {miscounted_referrals}\n\
          operations in progress:        {unfinished}\n\
          {verdict}"
     ))?;
@@ -105,6 +110,32 @@ async fn check(app: &App, repair: bool) -> Result<Findings, Error> {
     for first in (1..=last).step_by(usize::try_from(USERS_AT_A_TIME).unwrap_or(usize::MAX)) {
         findings += app.check_users(first, repair).await?;
         bar.inc(USERS_AT_A_TIME);
+    }
+    bar.finish_and_clear();
+    findings += check_archive(app, repair).await?;
+    Ok(findings)
+}
+
+/// Checks the archived posts, if there are any.
+async fn check_archive(app: &App, repair: bool) -> Result<Findings, Error> {
+    let mut findings = Findings::default();
+    if app.transit().await?.moved == 0 {
+        return Ok(findings);
+    }
+    let bar = progress::bar("archived posts", app.last_post_id().await?);
+    let mut next = Some(0);
+    while let Some(after) = next {
+        bar.set_position(after);
+        let found;
+        (found, next) = app.check_archived_posts(after, repair).await?;
+        findings += found;
+    }
+    let mut next = Some(0);
+    while let Some(after) = next {
+        bar.set_position(after);
+        let found;
+        (found, next) = app.check_archived_lists(after, repair).await?;
+        findings += found;
     }
     bar.finish_and_clear();
     Ok(findings)

@@ -171,7 +171,7 @@ async fn publish(app: &App, ids: &[UserId], Sayings { count, mut sayings }: Sayi
             is_new
         };
         let post = |Saying { author, content, platform, at }: Saying| NewPost {
-            references: References::default(),
+            references: References::of_text(content.as_str()),
             author: ids[author as usize],
             content,
             platform,

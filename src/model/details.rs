@@ -6,8 +6,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::model::clock::Timestamp;
-use crate::model::id::{PostId, UserId};
-use crate::model::user::Username;
+use crate::model::entity;
+use crate::model::id::PostId;
 
 /// Number of nearest ancestors in a reply's path. The root of the conversation follows them.
 pub const NEAREST_ANCESTORS: usize = 8;
@@ -38,6 +38,27 @@ pub struct ReferrerCounts {
     pub quotes: u64,
 }
 
+impl ReferrerCounts {
+    /// Returns the number of public posts of a kind.
+    #[must_use]
+    pub fn of(&self, kind: ReferrerKind) -> u64 {
+        match kind {
+            ReferrerKind::Reply => self.replies,
+            ReferrerKind::Quote => self.quotes,
+            ReferrerKind::Repost => self.reposts,
+        }
+    }
+
+    /// Returns the number of public posts of a kind, to change it.
+    pub fn of_mut(&mut self, kind: ReferrerKind) -> &mut u64 {
+        match kind {
+            ReferrerKind::Reply => &mut self.replies,
+            ReferrerKind::Quote => &mut self.quotes,
+            ReferrerKind::Repost => &mut self.reposts,
+        }
+    }
+}
+
 /// What a post refers to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct References {
@@ -47,9 +68,8 @@ pub struct References {
     pub quoted: Option<PostId>,
     /// The reposted post. A repost has no text of its own.
     pub original: Option<PostId>,
-    /// The users whom the text mentions, by the names that the text has for them.
-    pub mentions: Vec<(Username, UserId)>,
-    /// The hashtags of the text, normalized.
+    /// The tags of the text, as [`Tag`](crate::model::entity::Tag) identifies them. Users whom the text mentions are not
+    /// stored, so that nothing remains of an account that is erased.
     pub tags: Vec<Box<str>>,
 }
 
@@ -124,6 +144,13 @@ pub struct Referral {
 }
 
 impl References {
+    /// Returns the references in a text: its tags.
+    #[must_use]
+    pub fn of_text(content: &str) -> Self {
+        let tags = entity::tags(content);
+        Self { tags: tags.iter().map(|tag| tag.as_str().into()).collect(), ..Self::default() }
+    }
+
     /// Returns true if the post refers to nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -139,6 +166,13 @@ impl References {
         parent.into_iter().chain(quoted).chain(original).map(referral)
     }
 
+    /// Returns true if the post refers to other posts.
+    #[must_use]
+    pub fn refers_to_posts(&self) -> bool {
+        let Self { reply, quoted, original, tags: _ } = self;
+        reply.is_some() || quoted.is_some() || original.is_some()
+    }
+
     /// Returns the references to posts, without those that belong to the text.
     #[must_use]
     pub fn to_posts(&self) -> Self {
@@ -150,7 +184,7 @@ impl References {
 /// Formats references for storage, each after a space.
 impl fmt::Display for References {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reply, quoted, original, mentions, tags } = self;
+        let Self { reply, quoted, original, tags } = self;
         if let Some(Reply { path }) = reply {
             write!(formatter, " reply=")?;
             write_list(formatter, path)?;
@@ -159,10 +193,6 @@ impl fmt::Display for References {
             if let Some(post) = reference {
                 write!(formatter, " {name}={post}")?;
             }
-        }
-        if !mentions.is_empty() {
-            write!(formatter, " mentions=")?;
-            write_list(formatter, mentions.iter().map(|(name, user)| format!("{user}:{name}")))?;
         }
         if !tags.is_empty() {
             write!(formatter, " tags=")?;
@@ -221,13 +251,6 @@ fn parse(text: &str) -> Option<Details> {
             }
             "quote" => references.quoted = Some(value.parse().ok()?),
             "repost" => references.original = Some(value.parse().ok()?),
-            "mentions" => {
-                let mention = |text: &str| {
-                    let (user, name) = text.split_once(':')?;
-                    Some((Username::parse(name).ok()?, user.parse().ok()?))
-                };
-                references.mentions = parse_list(value, mention)?;
-            }
             "tags" => references.tags = value.split(',').map(Into::into).collect(),
             _ => {}
         }
@@ -248,10 +271,6 @@ mod tests {
         PostId::new(id).unwrap()
     }
 
-    fn user(id: u64) -> UserId {
-        UserId::new(id).unwrap()
-    }
-
     #[test]
     fn the_format_of_details_is_part_of_the_stored_data() {
         let details = Details {
@@ -263,14 +282,10 @@ mod tests {
                 reply: Some(Reply::to(post(9), Some(&Reply::to(post(8), None)))),
                 quoted: Some(post(6)),
                 original: Some(post(5)),
-                mentions: vec![
-                    (Username::parse("ada").unwrap(), user(1)),
-                    (Username::parse("bob").unwrap(), user(2)),
-                ],
                 tags: vec!["rust".into(), "日本".into()],
             },
         };
-        let text = "12 2 1767225600000 3 4 5 reply=9,8 quote=6 repost=5 mentions=1:ada,2:bob tags=rust,日本";
+        let text = "12 2 1767225600000 3 4 5 reply=9,8 quote=6 repost=5 tags=rust,日本";
         assert_eq!((details.to_string(), text.parse()), (text.to_owned(), Ok(details)));
         assert_eq!(Details::default().to_string(), "0 0 0 0 0 0");
         assert_eq!("0 0 0 0 0 0".parse(), Ok(Details::default()));
@@ -278,6 +293,15 @@ mod tests {
         for text in ["", "0", "0 0 0 0 0 x", "0 0 0 0 0 0 reply=0", "0 0 0 0 0 0 quote=0"] {
             assert_eq!(text.parse::<Details>(), Err(ParseDetailsError), "{text:?}");
         }
+    }
+
+    #[test]
+    fn the_tags_of_a_text_can_be_read_back() {
+        let references = References::of_text("#Café, #CAFÉ and #\u{FDFA}");
+        assert_eq!(references.tags.join(" "), "café صلىاللهعليهوسلم");
+        let details = Details { references, ..Details::default() };
+        assert_eq!(details.to_string().parse(), Ok(details));
+        assert_eq!(References::of_text("Plain, @ada."), References::default());
     }
 
     #[test]

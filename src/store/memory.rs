@@ -3,6 +3,7 @@
 //! Not here: the selection of samples (`app::memory`), or the comparison with other layouts
 //! (`benches/memory.rs`).
 
+use crate::model::details::ReferrerKind;
 use crate::model::id::{PostId, UserId};
 use crate::model::relation::Side;
 use crate::store::command::{Command, command, several};
@@ -73,6 +74,11 @@ pub fn names(keys: &Keys, shard: u32) -> Command<Option<KeyUsage>> {
 /// Measures a shard of the subject index.
 pub fn subjects(keys: &Keys, shard: u32) -> Command<Option<KeyUsage>> {
     usage(&keys.subjects(shard), "HLEN", 0)
+}
+
+/// Measures a list of a hot post: its replies, or the posts that quote it.
+pub fn referrers(keys: &Keys, post: PostId, kind: ReferrerKind) -> Command<Option<KeyUsage>> {
+    usage(&keys.referrers(post, kind), "LLEN", 0)
 }
 
 /// Measures a post's record.

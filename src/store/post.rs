@@ -64,7 +64,7 @@ pub fn create(
 }
 
 /// Formats details for storage: nothing for those of a plain post.
-fn print_details(details: &Details) -> String {
+pub(super) fn print_details(details: &Details) -> String {
     if *details == Details::default() { String::new() } else { details.to_string() }
 }
 

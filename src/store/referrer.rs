@@ -6,16 +6,14 @@
 
 use redis::{FromRedisValue, ParsingError, Value};
 
-use crate::model::details::{Referral, ReferrerKind};
+use crate::model::details::{Details, Referral, ReferrerKind};
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 use crate::store::command::{Command, call, command};
 use crate::store::key::Keys;
+use crate::store::post::print_details;
 use crate::store::post_list::{Id, ids, windowed};
 use crate::store::script;
-
-/// Maximum number of posts of a list that one command reads.
-pub const PORTION: usize = 10_000;
 
 /// The outcome of entering a post in a list, or removing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,26 +79,6 @@ pub fn page(
     })
 }
 
-/// Reads part of a list, from this index on, in descending order of id.
-pub fn portion(keys: &Keys, target: PostId, kind: ReferrerKind, start: usize) -> Command<Vec<PostId>> {
-    range(keys, target, kind, (start, PORTION))
-}
-
-/// Reads the first posts of a list, at most `count`, in descending order of id.
-pub fn first(keys: &Keys, target: PostId, kind: ReferrerKind, count: usize) -> Command<Vec<PostId>> {
-    range(keys, target, kind, (0, count))
-}
-
-fn range(
-    keys: &Keys,
-    target: PostId,
-    kind: ReferrerKind,
-    (start, count): (usize, usize),
-) -> Command<Vec<PostId>> {
-    let range = command("LRANGE").key(&keys.referrers(target, kind)).arg(start).arg(start + count - 1);
-    range.reply::<Vec<Id>>().map(|found| Ok(ids(found)))
-}
-
 /// Reads the repost of each of these posts by this user; `None` for posts that the user has not reposted.
 pub fn reposts_by(keys: &Keys, user: UserId, posts: &[PostId]) -> Command<Vec<Option<PostId>>> {
     let read = command("HMGET").key(&keys.reposted(user)).args(posts.iter().map(|post| post.get()));
@@ -121,4 +99,22 @@ pub fn list_reposts(keys: &Keys, deleted: PostId, reposts: &[PostId]) -> Command
 pub fn remove_repost(keys: &Keys, deleted: PostId, repost: PostId) -> Command<i64> {
     let list = keys.referrers(deleted, ReferrerKind::Repost);
     command("LREM").key(&list).arg(1).arg(repost.get()).reply()
+}
+
+/// Reads `size` posts of a list, from this index on, in descending order of id.
+pub fn portion(
+    keys: &Keys,
+    target: PostId,
+    kind: ReferrerKind,
+    start: usize,
+    size: usize,
+) -> Command<Vec<PostId>> {
+    let range = command("LRANGE").key(&keys.referrers(target, kind)).arg(start).arg(start + size - 1);
+    range.reply::<Vec<Id>>().map(|found| Ok(ids(found)))
+}
+
+/// Corrects the details of a hot post, unless they have changed since they were read. Returns true if they are corrected.
+pub fn correct_details(keys: &Keys, post: PostId, read: &Details, right: &Details) -> Command<bool> {
+    let correct = call(&script::CORRECT_DETAILS).key(&keys.post(post));
+    correct.arg(print_details(read)).arg(print_details(right)).reply()
 }

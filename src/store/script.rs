@@ -74,6 +74,7 @@ scripts! {
     CLOSE_VISITS = "close_visits";
     COLD_AND_LISTED = "cold_and_listed";
     CORRECT_COLD = "correct_cold";
+    CORRECT_DETAILS = "correct_details";
     COUNT_POSTS = "count_posts";
     COUNT_POSTS_WITHIN = "part/ids" "part/times" "count_posts_within";
     CREATE_POST = "create_post";

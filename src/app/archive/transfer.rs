@@ -16,6 +16,9 @@ use crate::store::moving::{self, Entry, Outcome};
 use crate::store::post::{self, DeletedPost, Record};
 use crate::store::referrer;
 
+/// Maximum number of posts of a list of referrers that one command reads.
+const PORTION: usize = 10_000;
+
 /// The records of a batch, grouped by the work they need.
 #[derive(Default)]
 struct Records {
@@ -143,13 +146,13 @@ impl App {
         while !open.is_empty() {
             let mut batch = Batch::new("move: referrers");
             let read = |&(target, kind, start): &(PostId, ReferrerKind, usize)| {
-                batch.push(referrer::portion(self.keys(), target, kind, start))
+                batch.push(referrer::portion(self.keys(), target, kind, start, PORTION))
             };
             let tickets = open.iter().map(read).collect();
             let portions = batch.send(self.store()).await?.take_all(tickets)?;
             let mut rest = Vec::new();
             for ((target, kind, start), portion) in open.into_iter().zip(portions) {
-                if portion.len() == referrer::PORTION {
+                if portion.len() == PORTION {
                     rest.push((target, kind, start + portion.len()));
                 }
                 // The record has the count.

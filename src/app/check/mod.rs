@@ -1,13 +1,14 @@
 //! Checks stored data for consistency, and repairs it.
 //!
-//! Compares both directions of every edge and every block, the name and subject indexes with the users, the creation times and
-//! visibilities of hot posts with their records, and each user's archived post count with the archive. A server may be
-//! writing concurrently, so the check reads suspect data again before it counts a fault. An operation with an intent is
-//! in progress, and is not a fault.
+//! Compares both directions of every edge and every block, the name and subject indexes with the users, the creation
+//! times and visibilities of hot posts with their records, the lists of replies and quotes with the posts that refer to
+//! others, and each user's archived post count with the archive. A server may be writing concurrently, so the check reads
+//! suspect data again before it counts a fault. An operation with an intent is in progress, and is not a fault.
 
 mod activity;
 mod boundary;
 mod cold;
+mod referral;
 mod subject;
 
 use std::collections::HashSet;
@@ -23,6 +24,7 @@ use crate::model::id::UserId;
 use crate::model::relation::{Follow, FollowState, Side};
 use crate::model::user::Username;
 use crate::store::batch::Batch;
+use crate::store::draft;
 use crate::store::intent::{self, Operation};
 use crate::store::key::INTENT_PARTITIONS;
 use crate::store::name::{self, Holder};
@@ -70,6 +72,11 @@ pub struct Findings {
     pub mistimed: u64,
     /// Users whose set of hot posts that only followers can see is wrong.
     pub wrong_visibilities: u64,
+    /// Replies and quotes that are missing from the list of the post that they refer to, and entries that no post
+    /// accounts for.
+    pub wrong_referrals: u64,
+    /// Posts with a wrong number of replies or quotes.
+    pub miscounted_referrals: u64,
     /// Unfinished operations, which are not faults.
     pub unfinished: u64,
 }
@@ -91,6 +98,8 @@ impl Findings {
             + self.miscounted
             + self.mistimed
             + self.wrong_visibilities
+            + self.wrong_referrals
+            + self.miscounted_referrals
     }
 }
 
@@ -112,6 +121,8 @@ impl AddAssign for Findings {
             miscounted,
             mistimed,
             wrong_visibilities,
+            wrong_referrals,
+            miscounted_referrals,
             unfinished,
         } = other;
         self.users += users;
@@ -129,6 +140,8 @@ impl AddAssign for Findings {
         self.miscounted += miscounted;
         self.mistimed += mistimed;
         self.wrong_visibilities += wrong_visibilities;
+        self.wrong_referrals += wrong_referrals;
+        self.miscounted_referrals += miscounted_referrals;
         self.unfinished += unfinished;
     }
 }
@@ -169,6 +182,11 @@ impl App {
         Ok(user::last_id(self.keys()).send("check: last id", self.store()).await?)
     }
 
+    /// Returns an upper bound on post ids. Makes one round trip.
+    pub async fn last_post_id(&self) -> Result<u64, Error> {
+        Ok(draft::last_id(self.keys()).send("check: last post", self.store()).await?)
+    }
+
     /// Returns the number of shards in the name index.
     #[must_use]
     pub fn name_shards(&self) -> u32 {
@@ -176,8 +194,8 @@ impl App {
     }
 
     /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names and subjects, their lists of follows and
-    /// requests, their blocks, their archived post counts, and the creation times and visibilities of their hot posts.
-    /// With `repair`, repairs faults.
+    /// requests, their blocks, their archived post counts, the creation times and visibilities of their hot posts, and the
+    /// replies and quotes of these. With `repair`, repairs faults.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
         let accounts = self.accounts(&ids).await?.into_iter().flatten();
@@ -201,11 +219,12 @@ impl App {
         Ok(findings)
     }
 
-    /// Checks these users' archived post counts, and the creation times and visibilities of their hot posts. With
-    /// `repair`, repairs faults.
+    /// Checks these users' archived post counts, the creation times and visibilities of their hot posts, and the replies
+    /// and quotes of these. With `repair`, repairs faults.
     pub async fn check_posts(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
         let mut findings = self.check_times(ids, repair).await?;
         findings.miscounted += self.check_cold(ids, repair).await?;
+        findings += self.check_hot_referrals(ids, repair).await?;
         Ok(findings)
     }
 

@@ -107,7 +107,7 @@ struct Issued {
 impl App {
     /// Publishes a post by the viewer and takes one token from the viewer's bucket. Makes five round trips,
     /// plus two with an idempotency key, plus one for this process's first post that only followers can see or
-    /// that refers to others; plus four for a post that refers to others, to read these and their authors, and to enter
+    /// that has references; plus four for a post that refers to others, to read these and their authors, and to enter
     /// the post in their lists.
     pub async fn publish(&self, viewer: &Viewer, request: PublishRequest<'_>) -> Result<PostId, Error> {
         let author = viewer.signed_in()?.user;
@@ -187,7 +187,7 @@ impl App {
     /// Returns the references of a requested post. Makes no round trip if it refers to nothing; otherwise two. Fails if
     /// the viewer may not see a post that it refers to, or may not refer to it in this way.
     async fn references(&self, viewer: &Viewer, request: &PublishRequest<'_>) -> Result<References, Error> {
-        let PublishRequest { in_reply_to, quote_of, visibility, .. } = *request;
+        let PublishRequest { content, in_reply_to, quote_of, visibility, .. } = *request;
         let ids: Arc<[Listed]> = in_reply_to.into_iter().chain(quote_of).map(Listed::Id).collect();
         let visible = Visible { app: self, load: self, viewer };
         let author = UserSelection { fields: UserFields::PRIVATE, ..UserSelection::NONE };
@@ -200,7 +200,8 @@ impl App {
         let (None | Some(Some(_)), None | Some(Some(_))) = (&reply, &quoted) else {
             return Err(faults.into_error());
         };
-        Ok(References { reply: reply.flatten(), quoted: quoted.flatten(), ..References::default() })
+        let of_text = References::of_text(content);
+        Ok(References { reply: reply.flatten(), quoted: quoted.flatten(), ..of_text })
     }
 
     /// Publishes a post exactly once per idempotency key.

@@ -23,7 +23,7 @@ use crate::store::{self, referrer};
 pub struct PostRecords {
     /// The posts.
     pub posts: Shared<Listed>,
-    /// True to fail while the archive is unavailable and may have some of the posts; false to leave these out.
+    /// True to fail if the archive cannot be read and may have some of the posts; false to leave these out.
     pub needs_archive: bool,
 }
 
@@ -51,7 +51,7 @@ impl Read for PostRecords {
             let posts: Vec<Hot> = listed.0.iter().map(&mut hot).collect::<Result<_, Error>>()?;
             Ok(move |found: &Found| {
                 let complete = |post: Hot| match post.complete(found) {
-                    Err(error) if !needs_archive && error.is_archive_away() => Ok(None),
+                    Err(error) if !needs_archive && error.is_about_archive() => Ok(None),
                     completed => completed,
                 };
                 posts.into_iter().map(complete).collect()

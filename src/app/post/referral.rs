@@ -100,9 +100,20 @@ impl App {
 
     /// Settles the entries of a post whose publisher or repairer was interrupted, under an intent of its own.
     pub(in crate::app) async fn redo_referrals(&self, author: UserId, post: PostId) -> Result<(), Error> {
+        self.redo_referrals_without((author, post), Vec::new()).await
+    }
+
+    /// Removes entries of a post that it does not account for, and then settles those that it accounts for, in case it
+    /// was published in the meantime.
+    pub(in crate::app) async fn redo_referrals_without(
+        &self,
+        (author, post): (UserId, PostId),
+        referrals: Vec<Referral>,
+    ) -> Result<(), Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let intents = self.intents(std::iter::once(Operation::Refer { author, post }));
         self.record(&intents, &deadline).await?;
+        self.write_referrals(&[Referring { post, author, referrals, exists: false }]).await?;
         let referring = self.referring((post, author)).await?;
         self.settle_referrals(referring.into_iter().collect(), &deadline).await?;
         self.forget(&intents).await

@@ -123,8 +123,9 @@ impl App {
     /// Returns some of the listed reposts of each of these deleted posts. Makes one round trip.
     pub(in crate::app) async fn reposts_left(&self, deleted: &[PostId]) -> Result<Vec<Vec<PostId>>, Error> {
         let mut batch = Batch::new("delete: reposts");
-        let read =
-            |post: &PostId| batch.push(referrer::first(self.keys(), *post, ReferrerKind::Repost, TOGETHER));
+        let read = |post: &PostId| {
+            batch.push(referrer::portion(self.keys(), *post, ReferrerKind::Repost, 0, TOGETHER))
+        };
         let tickets = deleted.iter().map(read).collect();
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }

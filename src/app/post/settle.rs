@@ -96,8 +96,8 @@ impl App {
         let mut referring = Vec::new();
         for (draft, cold, archived, record) in visible {
             let (delivery, refers) = match replies.take(record)? {
-                Record::Live(post) => (Some(post.delivery), !post.details.references.is_empty()),
-                Record::Tombstone { references, .. } => (None, !references.is_empty()),
+                Record::Live(post) => (Some(post.delivery), post.details.references.refers_to_posts()),
+                Record::Tombstone { references, .. } => (None, references.refers_to_posts()),
                 Record::Revoked { .. } => (None, false),
                 Record::Missing => (archived.map(|post| post.delivery), true),
             };

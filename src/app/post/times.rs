@@ -95,7 +95,10 @@ impl App {
 
     /// Returns the hot posts of these authors with what is kept beside them. Omits unreadable lists. Makes one round
     /// trip.
-    async fn stored_posts(&self, authors: &[UserId]) -> Result<Vec<(UserId, Stored)>, Error> {
+    pub(in crate::app) async fn stored_posts(
+        &self,
+        authors: &[UserId],
+    ) -> Result<Vec<(UserId, Stored)>, Error> {
         let mut batch = Batch::new("check: times");
         let read = |&author: &UserId| batch.push(post_times::stored(self.keys(), author));
         let tickets: Vec<_> = authors.iter().map(read).collect();

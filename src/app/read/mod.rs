@@ -429,7 +429,7 @@ mod tests {
             AnyRead::new(UserRecords { users: shared(&user), fields: UserFields::RESIDENCE }),
             AnyRead::new(Regions(shared(&user))),
             AnyRead::new(Relations { viewer: user, others: shared(&user) }),
-            AnyRead::new(PostRecords(shared(&post))),
+            AnyRead::new(PostRecords { posts: shared(&post), needs_archive: true }),
         ];
         for read in reads {
             let printed = format!("{read:?}");

@@ -193,7 +193,7 @@ impl App {
         let ids: Vec<PostId> = originals.values().copied().collect();
         let exist = match self.exist(&ids).await {
             // They may exist.
-            Err(error) if error.is_archive_away() => vec![true; ids.len()],
+            Err(error) if error.is_about_archive() => vec![true; ids.len()],
             exist => exist?,
         };
         let existing: HashSet<PostId> =

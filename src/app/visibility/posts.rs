@@ -9,7 +9,9 @@ use futures::future::{try_join, try_join_all};
 
 use crate::app::archive::Listed;
 use crate::app::error::Error;
-use crate::app::post::read::{HasLimited, LimitedAmong, PostCount, PostPage, PostRecords, Referrers};
+use crate::app::post::read::{
+    HasLimited, HasReposted, LimitedAmong, PostCount, PostPage, PostRecords, Referrers,
+};
 use crate::app::read::{Load, Many, Shared};
 use crate::app::visibility::{PostAccess, Visible};
 use crate::model::clock::Period;
@@ -28,8 +30,8 @@ impl<L: Load> Visible<'_, L> {
         self.load.load(PostRecords { posts: Shared(posts), needs_archive: true }).await
     }
 
-    /// Returns the records of these posts like [`Self::post_records`], and `None` for archived posts while the archive is
-    /// unavailable.
+    /// Returns the records of these posts like [`Self::post_records`], and `None` for archived posts while the archive cannot be
+    /// read.
     pub async fn available_records(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
         self.load.load(PostRecords { posts: Shared(posts), needs_archive: false }).await
     }
@@ -54,6 +56,14 @@ impl<L: Load> Visible<'_, L> {
         window: Window<PostId>,
     ) -> Result<Arc<Page<PostId>>, Error> {
         self.load.load(Referrers { target, kind, window }).await
+    }
+
+    /// Returns true if the viewer has reposted a post. Makes one round trip, or none for an anonymous viewer.
+    pub async fn has_reposted(&self, post: PostId) -> Result<bool, Error> {
+        match self.viewer.user() {
+            Some(viewer) => self.load.load(HasReposted { viewer, post }).await,
+            None => Ok(false),
+        }
     }
 
     /// Returns pages of several users' posts that were created in a period, in the order of the requests, without the

@@ -9,7 +9,6 @@ use futures::FutureExt as _;
 use crate::app::archive::Listed;
 use crate::app::delivery::progress::{Delivered, DeliveryProgress};
 use crate::app::error::Error;
-use crate::app::post::read::HasReposted;
 use crate::app::read::Load as _;
 use crate::app::visibility::{Surface, VisiblePost};
 use crate::graphql::context::Scope;
@@ -199,8 +198,7 @@ impl Post {
 
     /// True if the viewer has reposted the post; false for an anonymous request; null if temporarily unavailable.
     async fn viewer_has_reposted(&self) -> Option<Result<bool, Error>> {
-        let Some(viewer) = self.scope.viewer_id() else { return Some(Ok(false)) };
-        Some(self.scope.loader.load(HasReposted { viewer, post: self.record.id }).boxed().await)
+        Some(self.scope.visible().has_reposted(self.record.id).boxed().await)
     }
 
     #[graphql(flatten)]

@@ -8,14 +8,16 @@ use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCa
 use crate::model::entity::characters::Characters;
 
 /// The identity of a hashtag: its text without the `#`, in Unicode normalization form NFKC and in lower case. So `#Café`
-/// and `＃ＣＡＦÉ` have the same tag.
+/// and `＃ＣＡＦÉ` have the same tag. It contains no spaces.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(Box<str>);
 
 impl Tag {
     /// Returns the tag of a hashtag's text, given without the `#`.
     fn of(text: &str) -> Self {
-        let lower = text.nfkc().collect::<String>().to_lowercase();
+        // The form of some letters, which are ligatures of words or isolated marks, contains spaces.
+        let joined: String = text.nfkc().filter(|character| !character.is_whitespace()).collect();
+        let lower = joined.to_lowercase();
         // A letter in lower case may combine with a mark that its upper case does not combine with.
         Self(lower.nfkc().collect::<String>().into())
     }
@@ -99,4 +101,18 @@ fn may_precede(characters: &Characters<'_>, at: usize) -> bool {
 /// Returns true if a hashtag may end at a position: not before another one, and not within a URL.
 fn may_follow(characters: &Characters<'_>, end: usize) -> bool {
     !characters.at(end).is_some_and(is_hash_sign) && !characters.starts_with(end, "://")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_contains_no_separators_of_the_stored_form() {
+        let letters = ('\0'..=char::MAX).filter(|letter| is_in_tag(*letter));
+        for letter in letters.filter(|letter| !letter.nfkc().eq([*letter])) {
+            let tag = Tag::of(&format!("a{letter}b"));
+            assert!(!tag.as_str().contains([' ', ',']), "{letter:?}: {tag:?}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 -- Adds reposts to the list of those that must be deleted, because the post is deleted. Idempotent.
 -- KEYS[1]  the record of the deleted post      KEYS[2]  its reposts: a list
--- ARGV[1…] the reposts
+-- ARGV[1]  a repost; then the next, …
 -- Returns  1, or 0 if the post has no tombstone
 if redis.call('HEXISTS', KEYS[1], 'deleted') == 0 then return 0 end
 for _, repost in ipairs(ARGV) do insert(KEYS[2], redis.call('LLEN', KEYS[2]), tonumber(repost)) end

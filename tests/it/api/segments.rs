@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::api::batching::cost;
-use crate::harness::world::{Person, World, codes};
+use crate::harness::sql::{Database, Kind};
+use crate::harness::world::{Person, World, archive_all, codes};
 
 const SEGMENTS: &str = "query ($id: ID!) { post(id: $id) { content segments { __typename text start
     ... on MentionSegment { user { username displayName } }
@@ -56,6 +57,40 @@ async fn a_content_is_divided_into_text_mentions_hashtags_and_links() {
     ];
     assert_eq!(segments(&world, None, &id).await, expected);
     assert_eq!(segments(&world, Some(&ada), &id).await, expected);
+}
+
+#[tokio::test]
+async fn the_tags_of_a_post_are_stored_and_archived_with_it() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = World::with(&["--archive-url", &database.url, "--post-hot-limit", "1"]).await;
+    let [ada, bob] = [world.register("ada").await, world.register("bob").await];
+    let stored = |post: u64| -> Option<String> {
+        world.redis.raw(&["HGET", &format!("ff:{{p{post}}}:post"), "details"])
+    };
+    let many: String = (10..22).map(|tag| format!(" #t{tag}")).collect();
+    publish(&world, &ada, &format!("#Café, @bob and #CAFÉ:{many}")).await;
+    let tags = "0 0 0 0 0 0 tags=café,t10,t11,t12,t13,t14,t15,t16,t17,t18";
+    assert_eq!(stored(1).as_deref(), Some(tags));
+    publish(&world, &bob, "@ada").await;
+    assert_eq!(stored(2), None, "mentioned users are not stored");
+    publish(&world, &ada, "Another.").await;
+    archive_all(&world.app).await;
+    assert_eq!(stored(1), None);
+    let query = format!("SELECT COUNT(*) FROM posts WHERE id = 1 AND details = '{tags}'");
+    assert_eq!(database.number(&query).await, 1);
+}
+
+#[tokio::test]
+async fn tags_and_mentions_cost_no_round_trips_to_publish() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    let mut costs = Vec::new();
+    for content in ["#first", "Plain.", "#a #b @ann1 #c", "@ann0 @ann1"] {
+        let query =
+            format!("mutation {{ publish(input: {{ content: \"{content}\" }}) {{ post {{ id }} }} }}");
+        costs.push(cost(&world, &people[0], &query).await.0);
+    }
+    assert_eq!(costs, [costs[1]; 4]);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::app::archive::Listed;
+use fanfold::app::check::Findings;
 use fanfold::app::error::Error;
 use fanfold::app::post::PublishRequest;
 use fanfold::app::post::read::{PostCount, PostRecords};
@@ -32,6 +33,7 @@ use crate::harness::screen::{Screen, watch};
 use crate::harness::sql::{self, Database, Kind};
 use crate::harness::walk::{read_posts, walk, walk_posts, walk_with};
 use crate::harness::world::{WATERMARK_AGE, World, app, archive_all, deliver_all};
+use crate::service::check::check_archive;
 use crate::service::turnstile::{self, Actor, Event};
 
 pub(crate) const STRATEGIES: [&str; 3] = ["hybrid", "push", "pull"];
@@ -78,6 +80,8 @@ pub(crate) enum Call {
     Expire(u64),
     /// Archives the waiting posts, and those that other movers have taken.
     Move,
+    /// Checks the posts and their lists, and repairs them.
+    Check,
     /// Reads all posts of a user, in pages of this size.
     ReadPosts(u64, usize),
     /// The archive becomes unavailable, and recovers.
@@ -168,6 +172,14 @@ async fn stale(world: &World, strategy: &str, capacity: &str, more: &[&str]) -> 
     let app = small(world, strategy, capacity, &[more, &[WATERMARK_AGE, "1000"]].concat()).await;
     app.open_archive().await.unwrap();
     app
+}
+
+/// Checks the posts of all users.
+pub(crate) async fn check_posts(app: &App, repair: bool) -> Result<Findings, Error> {
+    let users: Vec<UserId> = (1..=USERS).map(id).collect();
+    let mut findings = app.check_posts(&users, repair).await?;
+    findings += check_archive(app, repair).await?;
+    Ok(findings)
 }
 
 /// A way to make the archive fail, at once and for all processes.
@@ -337,6 +349,10 @@ impl Stage {
                 let work = async |app: App| drop(app.mover().drain(Duration::ZERO).await);
                 Actor::begin(&self.app, work).await
             }
+            Call::Check => {
+                let work = async |app: App| drop(check_posts(&app, true).await);
+                Actor::begin(&self.app, work).await
+            }
             Call::ReadPosts(author, size) => {
                 let must = self.must_exist(author);
                 let must_not = results.lock().unwrap().deleted.clone();
@@ -462,6 +478,11 @@ impl Stage {
             outage.end().await;
         };
         Actor::begin(&self.app, work).await
+    }
+
+    /// Returns true during an outage of the archive.
+    pub(crate) fn is_archive_away(&self) -> bool {
+        self.outage.is_on.load(Ordering::SeqCst)
     }
 
     /// Returns the posts of an author that were confirmed, and whose deletion was not requested.
@@ -709,13 +730,8 @@ impl Stage {
             let is_counted = |referral: &&Referral| {
                 (referral.target, referral.kind, referral.is_counted) == (id, kind, true)
             };
-            let counted = match kind {
-                ReferrerKind::Reply => post.details.counts.replies,
-                ReferrerKind::Quote => post.details.counts.quotes,
-                ReferrerKind::Repost => post.details.counts.reposts,
-            };
             let count = referrals.iter().filter(is_counted).count() as u64;
-            prop_assert_eq!(counted, count, "the number of {:?} of {}", kind, target);
+            prop_assert_eq!(post.details.counts.of(kind), count, "the number of {:?} of {}", kind, target);
         }
         self.check_reposts(&posts)
     }

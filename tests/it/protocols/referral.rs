@@ -1,12 +1,16 @@
 //! Replies, quotes and reposts: whatever runs concurrently and wherever it is interrupted, in the end each post has those that refer
 //! to it, hot or archived.
 
+use std::time::Duration;
+
+use fanfold::app::check::Findings;
+use fanfold::gate::Moment;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::Runtime;
 
 use crate::harness::sql::Kind;
-use crate::harness::stage::{Call, Refer, Scenario, Stage};
+use crate::harness::stage::{Call, Refer, Scenario, Stage, check_posts};
 use crate::harness::world::{cases, model_config};
 use crate::service::turnstile::{Event, events};
 
@@ -30,6 +34,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
             2 => Just(Call::Deliver),
             4 => (author(), 0..5usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
             4 => Just(Call::Move),
+            1 => Just(Call::Check),
             1 => Just(Call::Outage),
         ]
     };
@@ -85,11 +90,22 @@ const UNDO: Call = Call::Undo(B, 0);
 const TARGET: Call = Call::Delete(A, 1);
 const REFERRER: Call = Call::Delete(B, 0);
 
-/// Plays `setup`, then holds a call at each of its steps in turn while others do `meanwhile`, resumes or interrupts it,
+/// What happens to a call that was held.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    /// It is finished.
+    Finished,
+    /// It is interrupted where it was held.
+    Interrupted,
+    /// It makes one more step after a repair, and is interrupted then.
+    InterruptedAfterRepair,
+}
+
+/// Plays `setup`, then holds a call at each of its steps in turn while others do `meanwhile`, finishes or interrupts it,
 /// and checks the lists in the end.
 async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
     let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
-    for is_interrupted in [false, true] {
+    for ending in [Ending::Finished, Ending::Interrupted, Ending::InterruptedAfterRepair] {
         for steps in 0.. {
             stage.clear().await;
             for call in setup {
@@ -105,14 +121,27 @@ async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
             for call in meanwhile {
                 stage.call(*call).await;
             }
-            if is_interrupted {
-                actor.interrupt().await;
-            } else {
-                actor.finish().await;
+            if let Ok(Findings { wrong_referrals, miscounted_referrals, .. }) =
+                check_posts(&stage.app, false).await
+            {
+                let found = (wrong_referrals, miscounted_referrals);
+                assert_eq!(found, (0, 0), "held at {stop:?}, {meanwhile:?}: in progress");
+            }
+            match ending {
+                Ending::Finished => actor.finish().await,
+                Ending::Interrupted => actor.interrupt().await,
+                Ending::InterruptedAfterRepair => {
+                    // The repairer leaves younger operations to their callers.
+                    stage.world.clock.advance(Duration::from_secs(6));
+                    stage.app.repair().await.unwrap();
+                    if actor.waits.is_some() {
+                        actor.step().await;
+                    }
+                    actor.interrupt().await;
+                }
             }
             stage.settle().await;
-            let context =
-                |error| panic!("held at {stop:?}, interrupted: {is_interrupted}, {meanwhile:?}: {error}");
+            let context = |error| panic!("held at {stop:?}, {ending:?}, {meanwhile:?}: {error}");
             stage.check_store().await.unwrap_or_else(context);
             if is_over {
                 break;
@@ -123,11 +152,32 @@ async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
 
 #[tokio::test]
 async fn a_post_is_listed_whatever_happens_to_the_post_that_it_refers_to() {
-    for meanwhile in [&[TARGET][..], &[Call::Move], &[Call::Move, TARGET, Call::Move], &[TARGET, Call::Move]]
-    {
+    let overtaken = [QUOTE, Call::Move];
+    let ends = [TARGET, Call::Move];
+    for meanwhile in [&[TARGET][..], &[Call::Move], &[Call::Move, TARGET, Call::Move], &ends, &overtaken] {
         hold_everywhere(&[POST, POST], REPLY, meanwhile).await;
         hold_everywhere(&[POST, POST, Call::Move], QUOTE, meanwhile).await;
     }
+}
+
+#[tokio::test]
+async fn a_post_that_is_published_while_the_archive_is_away_is_listed_afterwards() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
+    for call in [POST, POST, Call::Move] {
+        stage.call(call).await;
+    }
+    let mut reply = stage.begin(REPLY).await;
+    reply.step_to(Moment::Before, "post: refer").await;
+    let mut outage = stage.begin(Call::Outage).await;
+    while !stage.is_archive_away() {
+        outage.step().await;
+    }
+    reply.finish().await;
+    outage.finish().await;
+    stage.settle().await;
+    stage.check_store().await.unwrap();
+    let published = stage.results.lock().unwrap().published.len();
+    assert_eq!(published, 3, "the publisher does not wait for the archive");
 }
 
 #[tokio::test]
@@ -188,5 +238,15 @@ async fn a_deleted_post_takes_its_reposts_with_it() {
             hold_everywhere(&again, Call::Deliver, meanwhile).await;
             hold_everywhere(&again, Call::Move, meanwhile).await;
         }
+    }
+}
+
+#[tokio::test]
+async fn a_check_repairs_nothing_that_is_in_progress() {
+    for meanwhile in [&[REPLY][..], &[REFERRER], &[Call::Move, REFERRER], &[TARGET, Call::Move]] {
+        hold_everywhere(&[POST, POST, REPLY, QUOTE], Call::Check, meanwhile).await;
+    }
+    for held in [REPLY, REFERRER, TARGET, Call::Move] {
+        hold_everywhere(&[POST, POST, REPLY, QUOTE], held, &[Call::Check]).await;
     }
 }

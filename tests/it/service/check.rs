@@ -2,9 +2,15 @@
 
 use fanfold::app::App;
 use fanfold::app::check::{Findings, USERS_AT_A_TIME};
+use fanfold::app::error::Error;
+use fanfold::app::post::PublishRequest;
+use fanfold::app::viewer::Viewer;
+use fanfold::model::id::PostId;
+use fanfold::model::post::Visibility;
 
 use crate::harness::graph::Graph;
-use crate::harness::world::World;
+use crate::harness::sql::{Database, Kind, on_every_kind};
+use crate::harness::world::{World, archive_all};
 
 /// Checks everything.
 pub(crate) async fn check(app: &App, repair: bool) -> Findings {
@@ -16,7 +22,27 @@ pub(crate) async fn check(app: &App, repair: bool) -> Findings {
     for first in (1..=last).step_by(usize::try_from(USERS_AT_A_TIME).unwrap()) {
         findings += app.check_users(first, repair).await.unwrap();
     }
+    if app.transit().await.unwrap().moved > 0 {
+        findings += check_archive(app, repair).await.unwrap();
+    }
     findings
+}
+
+/// Checks the archived posts.
+pub(crate) async fn check_archive(app: &App, repair: bool) -> Result<Findings, Error> {
+    let mut findings = Findings::default();
+    let (mut posts, mut lists) = (Some(0), Some(0));
+    while let Some(after) = posts {
+        let found;
+        (found, posts) = app.check_archived_posts(after, repair).await?;
+        findings += found;
+    }
+    while let Some(after) = lists {
+        let found;
+        (found, lists) = app.check_archived_lists(after, repair).await?;
+        findings += found;
+    }
+    Ok(findings)
 }
 
 /// 2,500 users, of whom u0 has more followers than are read at once.
@@ -101,4 +127,118 @@ async fn faults_of_blocks_and_requests_are_found_once_and_repaired() {
     assert_eq!(time("ff:{u22}:followers", "2402"), None);
     assert_eq!(world.redis.raw::<u64>(&["ZCARD", "ff:{u2403}:requests"]), 0);
     assert!(time("ff:{u2199}:following", "2403").is_some(), "the requests are accepted");
+}
+
+/// The posts of a conversation: two with replies and quotes, of which the first is archived, and those that refer to
+/// each.
+struct Conversation {
+    world: World,
+    database: Database,
+    archived: u64,
+    hot: u64,
+    replies: [Vec<u64>; 2],
+}
+
+impl Conversation {
+    async fn new(kind: Kind) -> Self {
+        let database = Database::new(kind).await;
+        let options = [["--archive-url", &database.url], ["--post-hot-limit", "14"]];
+        let world = World::with(options.as_flattened()).await;
+        world.app.open_archive().await.unwrap();
+        let people = world.people(3).await;
+        let mut viewers = Vec::new();
+        for person in people {
+            viewers.push(world.app.authenticate(&person.token).await.unwrap());
+        }
+        let archived = publish(&world, &viewers[0], PublishRequest::default()).await;
+        let mut replies = Vec::new();
+        let mut hot = archived;
+        for place in 0..2 {
+            if place == 1 {
+                for _ in 0..14 {
+                    hot = publish(&world, &viewers[0], PublishRequest::default()).await;
+                }
+            }
+            let target = PostId::new(hot);
+            let mut ids = Vec::new();
+            for (is_limited, quotes) in [(false, false), (true, false), (false, false), (false, true)] {
+                let visibility = if is_limited { Visibility::Followers } else { Visibility::Public };
+                let (in_reply_to, quote_of) = if quotes { (None, target) } else { (target, None) };
+                let request =
+                    PublishRequest { visibility, in_reply_to, quote_of, ..PublishRequest::default() };
+                ids.push(publish(&world, &viewers[1], request).await);
+            }
+            replies.push(ids);
+        }
+        archive_all(&world.app).await;
+        Self { world, database, archived, hot, replies: replies.try_into().unwrap() }
+    }
+
+    /// Returns everything that is stored about the lists of the two posts.
+    async fn stored(&self) -> Vec<String> {
+        let raw = |words: &[&str]| self.world.redis.raw::<Vec<String>>(words);
+        let hot = self.hot;
+        let mut stored = raw(&["LRANGE", &format!("ff:{{p{hot}}}:replies"), "0", "-1"]);
+        stored.extend(raw(&["LRANGE", &format!("ff:{{p{hot}}}:quotes"), "0", "-1"]));
+        let details: String = self.world.redis.raw(&["HGET", &format!("ff:{{p{hot}}}:post"), "details"]);
+        // The version grows with each repair.
+        stored.push(details.split_once(' ').unwrap().1.to_owned());
+        let archive = self.database.archive();
+        let post = archive.read(&[PostId::new(self.archived).unwrap()]).await.unwrap().remove(0);
+        stored.push(format!("{:?}", post.live().unwrap().details.counts));
+        for (kind, referrer) in [(1, 0), (1, 1), (1, 2), (2, 3)] {
+            let referrer = self.replies[0][referrer];
+            let query = format!(
+                "SELECT COUNT(*) FROM referrers WHERE kind = {kind} AND target = {} AND referrer = {referrer}",
+                self.archived
+            );
+            stored.push(self.database.number(&query).await.to_string());
+        }
+        stored.push(self.database.number("SELECT COUNT(*) FROM referrers").await.to_string());
+        stored
+    }
+}
+
+async fn publish(world: &World, author: &Viewer, request: PublishRequest<'_>) -> u64 {
+    let request = PublishRequest { content: "A post.", ..request };
+    world.app.publish(author, request).await.unwrap().get()
+}
+
+async fn faults_of_replies_and_quotes_are_found_and_repaired(kind: Kind) {
+    let conversation = Conversation::new(kind).await;
+    let Conversation { world, database, archived, hot, replies } = &conversation;
+    let well = conversation.stored().await;
+    assert_eq!(check(&world.app, false).await.faults(), 0);
+
+    let raw = |words: &[&str]| world.redis.raw::<redis::Value>(words);
+    let (list, record) = (format!("ff:{{p{hot}}}:replies"), format!("ff:{{p{hot}}}:post"));
+    let first = replies[1][0].to_string();
+    // A reply that is missing, with its count; and posts that do not exist, or do not refer to this one.
+    raw(&["LREM", &list, "1", &first]);
+    raw(&["HSET", &record, "details", "9 0 0 0 1 1"]);
+    raw(&["LPUSH", &list, "77777"]);
+    raw(&["RPUSH", &list, &replies[0][3].to_string()]);
+    // The same in the archive, a list of no post, and one of a post that is not counted.
+    let plain = replies[0][1];
+    database
+        .execute(&format!("DELETE FROM referrers WHERE target = {archived} AND referrer = {}", replies[0][0]))
+        .await;
+    for (target, referrer) in
+        [(*archived, 77_777), (*archived, replies[1][3]), (88_888, replies[0][2]), (88_888, 5)]
+    {
+        let insert =
+            format!("INSERT INTO referrers (kind, target, referrer) VALUES (1, {target}, {referrer})");
+        database.execute(&insert).await;
+    }
+    database.execute(&format!("UPDATE posts SET details = '9 0 0 0 7 1' WHERE id = {archived}")).await;
+    let found = check(&world.app, false).await;
+    assert_eq!((found.wrong_referrals, found.miscounted_referrals), (3 + 4, 1), "{plain}");
+    assert_eq!(found.faults(), 8);
+    check(&world.app, true).await;
+    assert_eq!(check(&world.app, false).await.faults(), 0);
+    assert_eq!(conversation.stored().await, well);
+}
+
+on_every_kind! {
+    faults_of_replies_and_quotes_are_found_and_repaired;
 }

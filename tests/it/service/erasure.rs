@@ -92,7 +92,7 @@ impl Stage {
 
     async fn publish(&self, author: &Person, visibility: Visibility) {
         let viewer = self.world.app.authenticate(&author.token).await.unwrap();
-        let content = format!("{SECRET} words");
+        let content = format!("{SECRET} #{SECRET} words");
         let key = format!("{visibility:?}");
         self.world
             .app
@@ -152,7 +152,7 @@ impl Stage {
     async fn converse(&self, leaver: &Person) {
         let viewer = self.world.app.authenticate(&leaver.token).await.unwrap();
         let other = self.world.app.authenticate(&self.people[1].token).await.unwrap();
-        let content = format!("{SECRET} words");
+        let content = format!("{SECRET} #{SECRET} words");
         let mut own = None;
         for [in_reply_to, quote_of] in [self.targets, [self.targets[1], self.targets[0]]] {
             let (in_reply_to, quote_of) = (Some(in_reply_to), Some(quote_of));
@@ -186,7 +186,7 @@ impl Stage {
         let edges = strangers[..follows].iter().map(by).chain(strangers.iter().map(of));
         app.import_follows(edges.collect()).await.unwrap();
         let post = |number: usize| NewPost {
-            references: References::default(),
+            references: References::of_text(&format!("#{SECRET}")),
             author: leaver,
             content: Content::parse(&format!("{SECRET} words {number}")).unwrap(),
             platform: None,

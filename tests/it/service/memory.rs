@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::process::Output;
 
 use fanfold::app::memory::{Footprint, Usage};
+use fanfold::app::post::PublishRequest;
 use fanfold::app::read::AnyRead;
 use fanfold::app::user::read::UserByName;
-use fanfold::model::id::UserId;
+use fanfold::model::id::{PostId, UserId};
 use fanfold::model::user::Username;
 use fanfold::store::batch::Batch;
 use fanfold::store::name;
@@ -49,6 +50,9 @@ async fn world() -> World {
         world.data(Some(&person.token), publish, Value::Null).await;
         world.data(Some(&person.token), settle, Value::Null).await;
     }
+    let replier = world.app.authenticate(&people[2].token).await.unwrap();
+    let request = PublishRequest { content: "x", in_reply_to: PostId::new(1), ..PublishRequest::default() };
+    world.app.publish(&replier, request).await.unwrap();
     deliver_all(&world.app).await;
     world
 }
@@ -69,10 +73,11 @@ async fn everything_is_measured_as_redis_says() {
         ("follow request", 1),
         ("block", 1),
         ("mute", 1),
-        ("timeline entry", 2),
+        ("timeline entry", 3),
         ("user", 5),
         ("username", 5),
-        ("post", 2),
+        ("post", 3),
+        ("reply or quote", 1),
         ("visit", 4),
         ("region", 2),
     ];
@@ -89,6 +94,7 @@ async fn everything_is_measured_as_redis_says() {
     assert_eq!(bytes("block"), usage(&["ff:{u1}:blocking", "ff:{u5}:blockers"]));
     assert_eq!(bytes("mute"), usage(&["ff:{u3}:muting"]));
     assert_eq!(bytes("timeline entry"), usage(&["ff:{u1}:timeline"]));
+    assert_eq!(bytes("reply or quote"), usage(&["ff:{p1}:replies"]));
     assert_eq!(bytes("region"), usage(&["ff:{r0}:region"]));
     let lists = |pattern: &str| keys(pattern).iter().map(|key| usage(&[key])).sum::<u64>();
     assert_eq!(bytes("follow"), lists("ff:{u*}:following") + lists("ff:{u*}:followers"));
@@ -111,6 +117,7 @@ async fn the_table_says_the_same_to_people() {
         "user ",
         "username ",
         "post ",
+        "reply or quote ",
         "visit ",
         "region ",
     ] {
