@@ -41,6 +41,7 @@ pub(crate) mod slots;
 pub(crate) mod socket;
 pub(crate) mod stock;
 pub(crate) mod storm;
+mod systemd;
 pub(crate) mod telemetry;
 pub(crate) mod trusted;
 pub(crate) mod turnstile;
