@@ -1,7 +1,7 @@
 # `make run` and `make test` do all set-up on a machine that has a Rust toolchain, make and a package
 # manager.
 
-.PHONY: help run test test-servers bench lint lint-deploy setup setup-tests schema picture tools web
+.PHONY: help run test test-servers test-containers bench lint lint-deploy setup setup-tests schema picture tools web
 .SECONDEXPANSION:
 .PRECIOUS: %/node_modules/.package-lock.json
 
@@ -16,6 +16,7 @@ help:
 	@echo "make run      build, create a demo world if there is no data, and serve it"
 	@echo "make test     run every check: format, lints, licences, docs, tests"
 	@echo "make test-servers  run the tests on Valkey 9.1 and on Redis 6.2"
+	@echo "make test-containers  run the commands for containers and Kubernetes of docs/operating.md (needs Docker and kind)"
 	@echo "make bench    measure performance, and write the figures in the README and in docs"
 	@echo "make web      build the playground and the demo client, which the server embeds"
 	@echo "make schema   regenerate schema.graphql after a change to the API"
@@ -57,6 +58,9 @@ test-servers: setup-tests web $(SERVERS)/installed
 		$(TEST_AGAIN) $(call left_out,valkey-9.1) $(call left_out,cluster)
 	@echo "3 of 3: the same, on Redis 6.2"
 	PATH="$(CURDIR)/$(SERVERS)/redis-6.2:$$PATH" $(TEST_AGAIN) $(call left_out,redis-6.2)
+
+test-containers:
+	tests/deploy/containers
 
 # Options that leave out the tests listed for a run.
 left_out = $$(sed -n 's/^$(1) \([^ ]*\) .*/--skip \1/p' tests/it/left_out.txt)

@@ -20,6 +20,7 @@ pub(crate) mod handshake;
 mod image;
 mod invite;
 pub(crate) mod jwt;
+mod kubernetes;
 pub(crate) mod lagging;
 mod listeners;
 pub(crate) mod memory;
