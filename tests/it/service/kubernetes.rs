@@ -17,7 +17,8 @@ const SECRET: &str = include_str!("../../../deploy/kubernetes/example-secret.yam
 /// Returns the commands of the page, in order.
 fn commands() -> [String; 5] {
     let blocks = texts(OPERATING, "sh");
-    let block = blocks.iter().find(|block| block.starts_with("kubectl ")).expect("a block is about Kubernetes");
+    let block =
+        blocks.iter().find(|block| block.starts_with("kubectl ")).expect("a block is about Kubernetes");
     let lines: Vec<String> = block.lines().map(str::to_owned).collect();
     lines.try_into().expect("a test runs each command")
 }
@@ -51,7 +52,10 @@ fn the_page_creates_the_secret_of_the_sample() {
     let secret: Value = serde_json::from_str(&secret).unwrap();
     let data = entries(&secret["data"]).into_iter();
     let data = data.map(|(name, value)| (name, String::from_utf8(STANDARD.decode(value).unwrap()).unwrap()));
-    assert_eq!(data.collect::<BTreeMap<_, _>>(), urls.into_iter().map(|(n, url)| (n, url.to_owned())).collect());
+    assert_eq!(
+        data.collect::<BTreeMap<_, _>>(),
+        urls.into_iter().map(|(n, url)| (n, url.to_owned())).collect()
+    );
     assert_eq!(entries(&secret["metadata"]), entries(&sample["metadata"]));
 }
 
@@ -75,7 +79,10 @@ fn the_page_applies_objects_that_belong_together() {
 
     let deployment = find("Deployment");
     let reference = format!(" deployment/{}", deployment["metadata"]["name"].as_str().unwrap());
-    assert!(status.ends_with(&reference) && execute.contains(&format!("{reference} -- ")), "{status} {execute}");
+    assert!(
+        status.ends_with(&reference) && execute.contains(&format!("{reference} -- ")),
+        "{status} {execute}"
+    );
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(container["image"], format!("registry.example.org/fanfold:{version}"));

@@ -61,14 +61,16 @@ fn the_commands_of_the_page_install_a_service_which_restarts_and_reloads() {
         return;
     }
     let blocks = texts(OPERATING, "sh");
-    let install = blocks.iter().find(|block| block.contains("systemctl enable")).expect("a block is about systemd");
+    let install =
+        blocks.iter().find(|block| block.contains("systemctl enable")).expect("a block is about systemd");
     for command in ["systemctl reload fanfold", "journalctl --unit fanfold"] {
         assert!(OPERATING.contains(&format!("`{command}`")) && CHECKS.contains(command), "{command}");
     }
     let directory = tempfile::tempdir().unwrap();
     lay_out(directory.path());
     let mut machine = Command::new(format!("{ROOT}/tests/deploy/machine"));
-    let machine = machine.arg(directory.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let machine =
+        machine.arg(directory.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut machine = machine.spawn().unwrap();
     machine.stdin.take().unwrap().write_all(format!("{install}{CHECKS}").as_bytes()).unwrap();
     let output = machine.wait_with_output().unwrap();
