@@ -43,8 +43,8 @@ fn the_page_creates_the_secret_of_the_sample() {
     let urls = entries(&sample["stringData"]);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("secret.env");
-    let lines: String = urls.iter().map(|(name, url)| format!("{name}={url}\n")).collect();
-    std::fs::write(&file, lines).unwrap();
+    let lines: Vec<String> = urls.iter().map(|(name, url)| format!("{name}={url}")).collect();
+    std::fs::write(&file, lines.join("\n")).unwrap();
 
     let [_, create, ..] = commands();
     let create = create.replace("secret.env", file.to_str().unwrap());

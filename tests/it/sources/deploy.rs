@@ -1,6 +1,7 @@
 //! The samples of `deploy/` agree with the options of the program, with their defaults, and with each other.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -145,7 +146,8 @@ fn the_environment_that_the_page_copies_has_the_variables_of_the_containers() {
 
     // Docker Compose reads both files without an engine.
     if !shell("docker compose version").status.success() {
-        println!("not run: docker compose config");
+        // Unlike `println!`, it is not captured.
+        writeln!(std::io::stderr(), "not run: `docker compose config`, which is not installed").unwrap();
         return;
     }
     let config = shell("docker compose config --quiet");
