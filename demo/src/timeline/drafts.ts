@@ -1,9 +1,13 @@
-// Drafts of posts, by user: stored as long as the tab, across pages and sessions, until they are published.
+// Drafts of posts: stored as long as the tab, across pages and sessions, until they are published.
 
+import type { PublishInput } from "../generated/graphql";
 import { createStore } from "../ui/store";
 import { randomKey } from "../ui/randomKey";
 
 const STORED = "fanfold.demo.drafts";
+
+/** What a post refers to, and the visibility that follows from it. */
+export type Reference = Pick<PublishInput, "inReplyTo" | "quoteOf" | "visibility">;
 
 interface Draft {
   content: string;
@@ -11,34 +15,37 @@ interface Draft {
   attempt?: { content: string; key: string };
 }
 
-/** By username. */
+/** By name. */
 type Drafts = Record<string, Draft>;
 
 const EMPTY: Draft = { content: "" };
 
 const store = createStore<Drafts>(JSON.parse(sessionStorage.getItem(STORED) ?? "{}") as Drafts);
 
-const of = (username: string) => store.get()[username] ?? EMPTY;
+const of = (name: string) => store.get()[name] ?? EMPTY;
 
-function save(username: string, draft: Draft): void {
-  store.set({ ...store.get(), [username]: draft });
+function save(name: string, draft: Draft): void {
+  store.set({ ...store.get(), [name]: draft });
   sessionStorage.setItem(STORED, JSON.stringify(store.get()));
 }
 
 export const drafts = {
   store,
-  write: (username: string, content: string) => save(username, { ...of(username), content }),
+  /** Returns the name of a user's draft: each has one for every post to reply to or to quote, and one for other posts. */
+  nameOf: (username: string, { inReplyTo, quoteOf }: Reference): string =>
+    [username, inReplyTo && `reply ${inReplyTo}`, quoteOf && `quote ${quoteOf}`].filter(Boolean).join(" "),
+  write: (name: string, content: string) => save(name, { ...of(name), content }),
   /** Returns the idempotency key for publishing this content; the same for a retry. */
-  keyOf: (username: string, content: string): string => {
-    const draft = of(username);
+  keyOf: (name: string, content: string): string => {
+    const draft = of(name);
     if (draft.attempt?.content === content) return draft.attempt.key;
     const key = randomKey();
-    save(username, { ...draft, attempt: { content, key } });
+    save(name, { ...draft, attempt: { content, key } });
     return key;
   },
   /** Discards a published draft, but not a text written meanwhile. */
-  published: (username: string, content: string) => {
-    const draft = of(username);
-    save(username, draft.content === content ? EMPTY : { content: draft.content });
+  published: (name: string, content: string) => {
+    const draft = of(name);
+    save(name, draft.content === content ? EMPTY : { content: draft.content });
   },
 };
