@@ -1,6 +1,6 @@
 // Posts in the normalised cache: where they are listed, and what refers to them.
 
-import type { Cache, Resolver } from "@urql/exchange-graphcache";
+import type { Cache, ResolveInfo, Resolver, Variables } from "@urql/exchange-graphcache";
 import { graphql } from "../generated";
 import { endlessListWithout, insertIntoList, pagesOf } from "./pages";
 
@@ -36,15 +36,21 @@ function isGone(cache: Cache, post: string): boolean {
   return typeof relation === "string" && (cache.resolve(relation, "blockedSince") ?? null) !== null;
 }
 
+/** Returns the cached value of the field that a resolver resolves. */
+function cached<Value>(cache: Cache, variables: Variables, { parentKey, fieldName }: ResolveInfo) {
+  const hasArguments = Object.keys(variables).length > 0;
+  return cache.resolve(parentKey, fieldName, hasArguments ? variables : undefined) as Value | null | undefined;
+}
+
 /** Resolves a reference to a post: null if that is gone. */
-const present: Resolver = (_parent, variables, cache, { parentKey, fieldName }) => {
-  const post = cache.resolve(parentKey, fieldName, variables) as string | null | undefined;
+const present: Resolver = (_parent, variables, cache, info) => {
+  const post = cached<string>(cache, variables, info);
   return post && isGone(cache, post) ? null : post;
 };
 
 /** Resolves the posts above a post: up to the first that is gone. */
-const presentAbove: Resolver = (_parent, variables, cache, { parentKey, fieldName }) => {
-  const posts = cache.resolve(parentKey, fieldName, variables) as string[] | null | undefined;
+const presentAbove: Resolver = (_parent, variables, cache, info) => {
+  const posts = cached<string[]>(cache, variables, info);
   const end = posts?.findIndex((post) => isGone(cache, post)) ?? -1;
   return end === -1 ? posts : posts?.slice(0, end);
 };
