@@ -26,7 +26,9 @@ const LEAST: usize = 16;
 /// The turns of a round, each with its share of the posts and the share of the round's time at which it ends. The first
 /// responds to nothing.
 const TURNS: [(f64, f64); 4] = [(0.66, 0.95), (0.18, 0.97), (0.1, 0.98), (0.06, 0.99)];
-/// Share of quotes among the responses of the second turn.
+/// Number of attempts to find a response before something else is said.
+const ATTEMPTS: usize = 5;
+/// Share of quotes among the responses to statements.
 const QUOTES: f64 = 0.2;
 
 /// Those who may speak. Users are indices.
@@ -45,6 +47,8 @@ struct Said {
     topic: Topic,
     /// The author of the post to which it replies.
     addressed: Option<u32>,
+    /// Those who have responded to it. No one does so twice.
+    responders: Vec<u32>,
 }
 
 struct Speech {
@@ -82,7 +86,7 @@ impl Speech {
             let last_turn = turn + 1 == TURNS.len();
             let length = if last_turn { size - said.len() } else { part(size, share) };
             for number in 0..length {
-                let response = self.response(&said, before.clone(), turn);
+                let response = (0..ATTEMPTS).find_map(|_| self.response(&mut said, before.clone()));
                 let (post, content, reference) = response.unwrap_or_else(|| self.statement());
                 let at = self.time(round, began + (ended - began) * ratio(number, length));
                 sayings.push(Saying {
@@ -121,36 +125,35 @@ impl Speech {
             }
         };
         let (content, topic) = posts::saying(&mut self.rng);
-        (Said { author: index(author), topic, addressed: None }, content, None)
+        (Said { author: index(author), topic, addressed: None, responders: Vec::new() }, content, None)
     }
 
-    /// Returns a response to one of the posts `before`; `None` in the first turn, or if no one has an answer.
+    /// Returns a response to one of these posts; `None` if no one has an answer to the one that is drawn.
     fn response(
         &mut self,
-        said: &[Said],
-        before: Range<usize>,
-        turn: usize,
+        said: &mut [Said],
+        among: Range<usize>,
     ) -> Option<(Said, String, Option<Reference>)> {
-        let target = self.notable(said, before)?;
-        let Said { author: other, topic, addressed } = said[target];
+        let target = self.notable(said, among)?;
+        let Said { author: other, topic, addressed, ref mut responders } = said[target];
         let addressed = addressed.filter(|_| self.rng.random_bool(0.7));
         let author = addressed.or_else(|| self.follower(other))?;
-        if turn == 1 && self.rng.random_bool(QUOTES) {
-            let said = Said { author, topic: Topic::Response, addressed: None };
-            return Some((said, posts::quote(&mut self.rng), Some(Reference::Quote(target))));
+        if responders.contains(&author) {
+            return None;
         }
-        let content = match turn {
-            1 => self.reply(other, topic),
-            2 => posts::answer(&mut self.rng),
-            _ => posts::farewell(&mut self.rng),
+        let is_quote = topic.is_of_statement() && self.rng.random_bool(QUOTES);
+        let (reference, (content, topic), addressed) = if is_quote {
+            (Reference::Quote(target), posts::quote(&mut self.rng), None)
+        } else {
+            (Reference::Reply(target), self.reply(other, author, topic)?, Some(other))
         };
-        let said = Said { author, topic: Topic::Response, addressed: Some(other) };
-        Some((said, content, Some(Reference::Reply(target))))
+        responders.push(author);
+        Some((Said { author, topic, addressed, responders: Vec::new() }, content, Some(reference)))
     }
 
-    /// Returns a reply to a statement. Some mention one more follower of its author.
-    fn reply(&mut self, author: u32, topic: Topic) -> String {
-        let friend = self.follower(author).filter(|_| self.rng.random_bool(0.25));
+    /// Returns a reply by `author` to a post by `other`. Some mention another follower of that user.
+    fn reply(&mut self, other: u32, author: u32, topic: Topic) -> Option<(String, Topic)> {
+        let friend = self.follower(other).filter(|&friend| friend != author && self.rng.random_bool(0.25));
         let name = friend.map(|friend| self.society.names[friend as usize].as_str());
         posts::reply(&mut self.rng, topic, name)
     }

@@ -261,6 +261,7 @@ impl Fame {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::world::{Reference, Saying};
 
     fn demo(users: usize, seed: u64) -> World {
         world(users, seed, 5_000, &PasswordHash::from_phc("$"))
@@ -273,6 +274,34 @@ mod tests {
         let (one, same, other) = (demo(300, 1), demo(300, 1), demo(300, 2));
         assert_eq!((names(&one), &one.follows), (names(&same), &same.follows));
         assert_ne!((names(&one), &one.follows), (names(&other), &other.follows));
+        let [one, same, other] = [one, same, other].map(|world| world.posts.sayings.collect::<Vec<_>>());
+        assert!(one == same && one != other);
+    }
+
+    #[test]
+    fn people_respond_to_earlier_posts_that_everyone_sees() {
+        for users in [2, 3, 60, 1_000] {
+            let World { follows, boundaries, posts, .. } = demo(users, 1);
+            let (count, reach) = (posts.count, posts.reach);
+            let posts: Vec<Saying> = posts.sayings.collect();
+            assert!(posts.len() == count && posts.is_sorted_by_key(|post| post.at), "{users}");
+            let follows: HashSet<(u32, u32)> = follows.into_iter().collect();
+            let mut replies_to_ada = 0;
+            for (index, post) in posts.iter().enumerate() {
+                let Some(reference) = post.reference else { continue };
+                let target = reference.target();
+                assert!(target < index && index - target <= reach);
+                let (author, other) = (post.author, posts[target].author);
+                assert!(follows.contains(&(author, other)) || follows.contains(&(other, author)));
+                assert!(!boundaries.private.contains(&author) && !boundaries.private.contains(&other));
+                replies_to_ada += usize::from(other == 0 && matches!(reference, Reference::Reply(_)));
+            }
+            if users == 1_000 {
+                let responses = posts.iter().filter(|post| post.reference.is_some()).count();
+                assert!((count / 5..count / 2).contains(&responses), "{responses} of {count}");
+                assert!(replies_to_ada > 20, "{replies_to_ada}");
+            }
+        }
     }
 
     #[test]

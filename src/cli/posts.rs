@@ -11,8 +11,19 @@ pub(super) enum Topic {
     Event,
     /// A question about a thing.
     Question(&'static str),
-    /// Another post.
-    Response,
+    /// A reply to one of these.
+    Reply,
+    /// An answer to a reply.
+    Answer,
+    /// The end of a conversation.
+    End,
+}
+
+impl Topic {
+    /// Returns true for a post that does not reply to another.
+    pub(super) fn is_of_statement(self) -> bool {
+        matches!(self, Self::Event | Self::Question(_))
+    }
 }
 
 /// Generates the content of a post that responds to nothing, and returns its topic.
@@ -34,29 +45,23 @@ pub(super) fn saying(rng: &mut StdRng) -> (String, Topic) {
     }
 }
 
-/// Generates a reply to a post with this topic, which mentions a user if one is given.
-pub(super) fn reply(rng: &mut StdRng, topic: Topic, mentioned: Option<&str>) -> String {
-    match (topic, mentioned) {
-        (Topic::Question(thing), None) => fill(pick(rng, &KNOWLEDGE), thing),
-        (Topic::Question(_), Some(name)) => fill(pick(rng, &EXPERTS), name),
-        (_, None) => pick(rng, &REACTIONS).to_owned(),
-        (_, Some(name)) => fill(pick(rng, &CALLS), name),
-    }
+/// Generates a reply to a post with this topic, and returns its own topic; `None` if that is the end of a conversation. A
+/// reply to a statement mentions a user if one is given.
+pub(super) fn reply(rng: &mut StdRng, topic: Topic, mentioned: Option<&str>) -> Option<(String, Topic)> {
+    Some(match (topic, mentioned) {
+        (Topic::Event, None) => (pick(rng, &REACTIONS).to_owned(), Topic::Reply),
+        (Topic::Event, Some(name)) => (fill(pick(rng, &CALLS), name), Topic::Reply),
+        (Topic::Question(thing), None) => (fill(pick(rng, &KNOWLEDGE), thing), Topic::Reply),
+        (Topic::Question(_), Some(name)) => (fill(pick(rng, &EXPERTS), name), Topic::Reply),
+        (Topic::Reply, _) => (pick(rng, &ANSWERS).to_owned(), Topic::Answer),
+        (Topic::Answer, _) => (pick(rng, &FAREWELLS).to_owned(), Topic::End),
+        (Topic::End, _) => return None,
+    })
 }
 
-/// Generates an answer to a reply.
-pub(super) fn answer(rng: &mut StdRng) -> String {
-    pick(rng, &ANSWERS).to_owned()
-}
-
-/// Generates the end of a conversation.
-pub(super) fn farewell(rng: &mut StdRng) -> String {
-    pick(rng, &FAREWELLS).to_owned()
-}
-
-/// Generates the content of a post that quotes another.
-pub(super) fn quote(rng: &mut StdRng) -> String {
-    pick(rng, &REMARKS).to_owned()
+/// Generates the content of a post that quotes another, and returns its topic.
+pub(super) fn quote(rng: &mut StdRng) -> (String, Topic) {
+    (pick(rng, &REMARKS).to_owned(), Topic::Event)
 }
 
 /// Fills the gap of a sentence.

@@ -55,6 +55,7 @@ pub(super) struct Sayings {
 }
 
 /// A post to load.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Saying {
     /// The author, as an index into [`World::users`].
     pub(super) author: u32,
@@ -82,7 +83,8 @@ impl Reference {
         }
     }
 
-    fn target(self) -> usize {
+    /// Returns the index of the other post.
+    pub(super) fn target(self) -> usize {
         match self {
             Self::Reply(target) | Self::Quote(target) => target,
         }
