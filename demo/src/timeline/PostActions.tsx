@@ -84,7 +84,9 @@ export function PostActions({ post, onReply }: PostActionsProps) {
       {form === "reply" && <ReplyForm post={shown} onClose={close} />}
       {form === "quote" && (
         <Composer
-          purpose={{ title: `Quote ${author.displayName}`, label: "What do you want to add?", action: "Publish quote" }}
+          title={`Quote ${author.displayName}`}
+          label="What do you want to add?"
+          action="Publish quote"
           reference={{ quoteOf: id }}
           onClose={close}
         >

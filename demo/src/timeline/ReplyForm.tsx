@@ -28,11 +28,9 @@ export function ReplyForm({ post, ...rest }: ReplyFormProps) {
   const { id, visibility, author } = readFragment(ReplyFormPost, post);
   return (
     <Composer
-      purpose={{
-        title: `Reply to ${author.displayName}`,
-        label: `Your reply to @${author.username}`,
-        action: "Publish reply",
-      }}
+      title={`Reply to ${author.displayName}`}
+      label={`Your reply to @${author.username}`}
+      action="Publish reply"
       // A reply must not be more visible than the post.
       reference={{ inReplyTo: id, visibility }}
       {...rest}

@@ -1,13 +1,9 @@
-// Drafts of posts: stored as long as the tab, across pages and sessions, until they are published.
+// Drafts of posts: stored as long as the tab, across pages and sessions, until they are accepted.
 
-import type { PublishInput } from "../generated/graphql";
 import { createStore } from "../ui/store";
 import { randomKey } from "../ui/randomKey";
 
 const STORED = "fanfold.demo.drafts";
-
-/** What a post refers to, and the visibility that follows from it. */
-export type Reference = Pick<PublishInput, "inReplyTo" | "quoteOf" | "visibility">;
 
 interface Draft {
   content: string;
@@ -18,34 +14,29 @@ interface Draft {
 /** By name. */
 type Drafts = Record<string, Draft>;
 
-const EMPTY: Draft = { content: "" };
-
 const store = createStore<Drafts>(JSON.parse(sessionStorage.getItem(STORED) ?? "{}") as Drafts);
 
-const of = (name: string) => store.get()[name] ?? EMPTY;
-
-function save(name: string, draft: Draft): void {
-  store.set({ ...store.get(), [name]: draft });
-  sessionStorage.setItem(STORED, JSON.stringify(store.get()));
+function save(drafts: Drafts): void {
+  store.set(drafts);
+  sessionStorage.setItem(STORED, JSON.stringify(drafts));
 }
 
 export const drafts = {
   store,
-  /** Returns the name of a user's draft: each has one for every post to reply to or to quote, and one for other posts. */
-  nameOf: (username: string, { inReplyTo, quoteOf }: Reference): string =>
-    [username, inReplyTo && `reply ${inReplyTo}`, quoteOf && `quote ${quoteOf}`].filter(Boolean).join(" "),
-  write: (name: string, content: string) => save(name, { ...of(name), content }),
-  /** Returns the idempotency key for publishing this content; the same for a retry. */
+  /** Returns the name of a user's draft for a subject, such as a post to reply to. */
+  nameOf: (username: string, subject: string): string => `${username} ${subject}`,
+  write: (name: string, content: string) => save({ ...store.get(), [name]: { ...store.get()[name], content } }),
+  /** Returns the idempotency key for sending this content; the same for a retry. */
   keyOf: (name: string, content: string): string => {
-    const draft = of(name);
-    if (draft.attempt?.content === content) return draft.attempt.key;
+    const { attempt } = store.get()[name] ?? {};
+    if (attempt?.content === content) return attempt.key;
     const key = randomKey();
-    save(name, { ...draft, attempt: { content, key } });
+    save({ ...store.get(), [name]: { content, attempt: { content, key } } });
     return key;
   },
-  /** Discards a published draft, but not a text written meanwhile. */
-  published: (name: string, content: string) => {
-    const draft = of(name);
-    save(name, draft.content === content ? EMPTY : { content: draft.content });
+  /** Discards an accepted draft, but not a text written meanwhile. */
+  accepted: (name: string, content: string) => {
+    const { [name]: draft, ...others } = store.get();
+    save(draft === undefined || draft.content === content ? others : { ...others, [name]: { content: draft.content } });
   },
 };
