@@ -24,6 +24,8 @@ use crate::store::name::{self, Holder};
 use crate::store::post_list::{self, PostPage};
 use crate::store::{Feature, exclusion, user};
 
+/// Number of posts read per user: more than any user has in Redis.
+const MOST_HOT: usize = 10_000_000;
 /// Number of blocks written concurrently.
 const BLOCKS: usize = 64;
 
@@ -213,7 +215,7 @@ impl App {
     /// Returns the ids of each user's posts, oldest first; `None` for an archived post. Makes one round trip per thousand
     /// users.
     pub async fn posts_of(&self, authors: &[UserId]) -> Result<Vec<Vec<Option<PostId>>>, Error> {
-        let all = Window { direction: Direction::Forward, size: usize::MAX, from: None };
+        let all = Window { direction: Direction::Forward, size: MOST_HOT, from: None };
         let mut posts = Vec::with_capacity(authors.len());
         for authors in authors.chunks(1_000) {
             let mut batch = Batch::new("import: posts");

@@ -19,7 +19,7 @@ use crate::model::user::Username;
 
 /// Mean number of posts per user.
 const MEAN: usize = 8;
-/// Number of rounds in which the posts are published; fewer, if there are few posts.
+/// Maximum number of rounds.
 const ROUNDS: usize = 52;
 /// Minimum number of posts per round.
 const LEAST: usize = 16;
@@ -51,6 +51,13 @@ struct Said {
     responders: Vec<u32>,
 }
 
+impl Said {
+    fn new(author: u32, topic: Topic, addressed: Option<u32>) -> Self {
+        Self { author, topic, addressed, responders: Vec::new() }
+    }
+}
+
+/// The generator of all posts, round by round.
 struct Speech {
     rng: StdRng,
     society: Society,
@@ -125,7 +132,7 @@ impl Speech {
             }
         };
         let (content, topic) = posts::saying(&mut self.rng);
-        (Said { author: index(author), topic, addressed: None, responders: Vec::new() }, content, None)
+        (Said::new(index(author), topic, None), content, None)
     }
 
     /// Returns a response to one of these posts; `None` if no one has an answer to the one that is drawn.
@@ -148,7 +155,7 @@ impl Speech {
             (Reference::Reply(target), self.reply(other, author, topic)?, Some(other))
         };
         responders.push(author);
-        Some((Said { author, topic, addressed, responders: Vec::new() }, content, Some(reference)))
+        Some((Said::new(author, topic, addressed), content, Some(reference)))
     }
 
     /// Returns a reply by `author` to a post by `other`. Some mention another follower of that user.
