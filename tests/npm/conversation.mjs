@@ -69,6 +69,14 @@ async function talks(ada, friend, displayName) {
   );
   report("a reply appeared in an open conversation without a reload");
 
+  await openConversation(ada, replies(ada).filter({ hasText: second }));
+  const above = ada.page.getByRole("feed", { name: "Posts above" }).locator("article");
+  await above.filter({ hasText: post }).waitFor();
+  expect((await above.count()) === 1, "there are other posts above the reply");
+  await ada.audit("reply");
+  await ada.page.goBack();
+  report("the page of a reply showed the post above it");
+
   await replies(ada)
     .filter({ hasText: second })
     .getByRole("button", { name: `Quote ${displayName}` })

@@ -55,19 +55,20 @@ export function PostPage({ id, tab }: PostPageProps) {
     { label: "Replies", count: post.replyCount, to: paths.post(id), isCurrent: tab === "replies" },
     { label: "Quotes", count: post.quoteCount, to: paths.post(id, "quotes"), isCurrent: tab === "quotes" },
   ];
+  const isBelowParent = post.ancestors !== null && post.ancestors.length > 0;
   return (
     <div className="page">
       <div className="column">
         {post.ancestors ? <Ancestors posts={post.ancestors} /> : <Missing what="the posts above" reading={reading} />}
-        <PageHeading title={`Post by ${post.author.displayName}`} className="visually-hidden">
+        <PageHeading
+          title={`Post by ${post.author.displayName}`}
+          isBelowTop={isBelowParent}
+          className="visually-hidden"
+        >
           Post by {post.author.displayName}
         </PageHeading>
         <section className="own-page" aria-label="Post">
-          <PostCard
-            post={post}
-            isBelowParent={post.ancestors !== null && post.ancestors.length > 0}
-            onReply={() => box.current?.focus()}
-          />
+          <PostCard post={post} isBelowParent={isBelowParent} onReply={() => box.current?.focus()} />
           <ReplyForm post={post} box={box} />
         </section>
         <Tabs label="Conversation" tabs={tabs} />

@@ -213,6 +213,7 @@ fn two_people_hold_a_conversation_in_the_demo() {
     for seen in [
         "a reply from the card of a post arrived, and was counted in both windows",
         "a reply appeared in an open conversation without a reload",
+        "the page of a reply showed the post above it",
         "a quote showed the quoted post",
         "a deleted reply vanished from the open conversation, and from the quote",
         "appeared on return to the page, and vanished after its deletion",
