@@ -14,15 +14,18 @@ use crate::app::throttle::source;
 use crate::app::user::{Created, NewAccount};
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
+use crate::model::page::{Direction, Window};
 use crate::model::relation::{Mute, MuteScope};
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::user::ProfileChange;
 use crate::store::batch::Batch;
 use crate::store::follow::{Followed, NewFollow};
 use crate::store::name::{self, Holder};
-use crate::store::post_list;
+use crate::store::post_list::{self, PostPage};
 use crate::store::{Feature, exclusion, user};
 
+/// Number of posts read per user: more than any user has in Redis.
+const MOST_HOT: usize = 10_000_000;
 /// Number of blocks written concurrently.
 const BLOCKS: usize = 64;
 
@@ -209,17 +212,24 @@ impl App {
         Ok(())
     }
 
-    /// Returns each user's number of posts. Makes one round trip per thousand users.
-    pub async fn count_posts(&self, authors: &[UserId]) -> Result<Vec<u64>, Error> {
-        let mut counts = Vec::with_capacity(authors.len());
+    /// Returns the ids of each user's posts, oldest first; `None` for an archived post. Makes one round trip per thousand
+    /// users.
+    pub async fn posts_of(&self, authors: &[UserId]) -> Result<Vec<Vec<Option<PostId>>>, Error> {
+        let all = Window { direction: Direction::Forward, size: MOST_HOT, from: None };
+        let mut posts = Vec::with_capacity(authors.len());
         for authors in authors.chunks(1_000) {
             let mut batch = Batch::new("import: posts");
-            let tickets =
-                authors.iter().map(|&author| batch.push(post_list::count(self.keys(), author, false)));
-            let tickets = tickets.collect();
-            counts.extend(batch.send(self.store()).await?.take_all(tickets)?);
+            let tickets = authors
+                .iter()
+                .map(|&author| batch.push(post_list::page(self.keys(), author, &all)))
+                .collect();
+            for PostPage { page, cold, .. } in batch.send(self.store()).await?.take_all(tickets)? {
+                let archived = usize::try_from(cold.count).unwrap_or(usize::MAX);
+                let hot = page.entries.iter().rev().copied().map(Some);
+                posts.push(std::iter::repeat_n(None, archived).chain(hot).collect());
+            }
         }
-        Ok(counts)
+        Ok(posts)
     }
 
     /// Publishes posts, given in chronological order, and not earlier than the posts that their authors already have:

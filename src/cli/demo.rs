@@ -10,17 +10,17 @@ use rand::{RngExt as _, SeedableRng as _};
 
 use crate::app::App;
 use crate::app::user::NewAccount;
+use crate::cli::conversation::{self, Society};
 use crate::cli::people::{self, Person};
-use crate::cli::world::{Boundaries, Saying, Sayings, World};
-use crate::cli::{Data, Outcome, posts, say};
+use crate::cli::world::{Boundaries, World};
+use crate::cli::{Data, Outcome, say};
 use crate::config::DataConfig;
 use crate::model::clock::Timestamp;
-use crate::model::post::{Content, Platform};
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::user::{Bio, DisplayName, Username};
 
-/// Creates a demo world: people with names and bios who follow each other, mute some of those they follow, and post.
-/// Some accounts are private, and some people block others.
+/// Creates a demo world: people with names and bios who follow each other, mute some of those they follow, post, and
+/// respond to each other's posts. Some accounts are private, and some people block others.
 ///
 /// As in real networks, most people have some followers, and a few have a large share of all followers. The same number
 /// of users and the same seed create the same world. There is always a user called ada. Running the command again
@@ -80,12 +80,12 @@ fn world(users: usize, seed: u64, most: usize, password: &PasswordHash) -> World
         let index = i64::try_from(index).unwrap_or(i64::MAX);
         Timestamp::from_millis(FIRST_FOLLOW + index.saturating_mul(step))
     };
-    // Posts use a separate generator, so that the number of posts does not change the people.
-    let posts = posts(StdRng::seed_from_u64(seed.wrapping_add(1)), users.len());
-    // So do mutes.
+    // Mutes, boundaries and posts use separate generators, so that one does not change the others.
     let mutes = mutes(StdRng::seed_from_u64(seed.wrapping_add(2)), &follows);
-    // So do boundaries.
     let boundaries = boundaries(StdRng::seed_from_u64(seed.wrapping_add(3)), users.len(), &follows);
+    let society = society(&users, &follows, &boundaries);
+    let span = (Timestamp::from_millis(FIRST_FOLLOW), FOLLOWING);
+    let posts = conversation::sayings(StdRng::seed_from_u64(seed.wrapping_add(1)), society, span);
     World { users, follows, time: Box::new(time), mutes, boundaries, posts }
 }
 
@@ -143,32 +143,14 @@ fn boundaries(mut rng: StdRng, users: usize, follows: &[(u32, u32)]) -> Boundari
     }
 }
 
-/// Returns all posts, in chronological order. Some people post often, many now and then, and some never.
-fn posts(mut rng: StdRng, users: usize) -> Sayings {
-    const MEAN: usize = 8;
-    const RULE: &str = "posts of the demo world are valid";
-    let count = users * MEAN;
-    let step = FOLLOWING / i64::try_from(count).unwrap_or(i64::MAX);
-    let zeal: Vec<f64> = (0..users).map(|_| rng.random::<f64>().powi(3).max(0.001)).collect();
-    let saying = move |index: usize| {
-        // Ada is always accepted as an author, so that she has posts.
-        let author = loop {
-            let user = rng.random_range(0..users);
-            if user == 0 || rng.random_bool(zeal[user]) {
-                break user;
-            }
-        };
-        let age = i64::try_from(index).unwrap_or(i64::MAX).saturating_mul(step);
-        let content = Content::parse(&posts::saying(&mut rng)).expect(RULE);
-        let platform = posts::platform(&mut rng);
-        Saying {
-            author: u32::try_from(author).expect("a demo world has at most a million users"),
-            content,
-            platform: platform.map(|platform| Platform::parse(platform).expect(RULE)),
-            at: Timestamp::from_millis(FIRST_FOLLOW + age),
-        }
-    };
-    Sayings { count, sayings: Box::new((0..count).map(saying)) }
+/// Returns what the generator of posts needs to know of the users.
+fn society(users: &[NewAccount], follows: &[(u32, u32)], boundaries: &Boundaries) -> Society {
+    let mut followers: Vec<Vec<u32>> = vec![Vec::new(); users.len()];
+    for &(follower, followee) in follows {
+        followers[followee as usize].push(follower);
+    }
+    let names = users.iter().map(|user| user.username.clone()).collect();
+    Society { names, followers, private: boundaries.private.iter().copied().collect() }
 }
 
 fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<NewAccount> {
@@ -279,6 +261,7 @@ impl Fame {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::world::{Reference, Saying};
 
     fn demo(users: usize, seed: u64) -> World {
         world(users, seed, 5_000, &PasswordHash::from_phc("$"))
@@ -291,6 +274,34 @@ mod tests {
         let (one, same, other) = (demo(300, 1), demo(300, 1), demo(300, 2));
         assert_eq!((names(&one), &one.follows), (names(&same), &same.follows));
         assert_ne!((names(&one), &one.follows), (names(&other), &other.follows));
+        let [one, same, other] = [one, same, other].map(|world| world.posts.sayings.collect::<Vec<_>>());
+        assert!(one == same && one != other);
+    }
+
+    #[test]
+    fn people_respond_to_earlier_posts_that_everyone_sees() {
+        for users in [2, 3, 60, 1_000] {
+            let World { follows, boundaries, posts, .. } = demo(users, 1);
+            let (count, reach) = (posts.count, posts.reach);
+            let posts: Vec<Saying> = posts.sayings.collect();
+            assert!(posts.len() == count && posts.is_sorted_by_key(|post| post.at), "{users}");
+            let follows: HashSet<(u32, u32)> = follows.into_iter().collect();
+            let mut replies_to_ada = 0;
+            for (index, post) in posts.iter().enumerate() {
+                let Some(reference) = post.reference else { continue };
+                let target = reference.target();
+                assert!(target < index && index - target <= reach);
+                let (author, other) = (post.author, posts[target].author);
+                assert!(follows.contains(&(author, other)) || follows.contains(&(other, author)));
+                assert!(!boundaries.private.contains(&author) && !boundaries.private.contains(&other));
+                replies_to_ada += usize::from(other == 0 && matches!(reference, Reference::Reply(_)));
+            }
+            if users == 1_000 {
+                let responses = posts.iter().filter(|post| post.reference.is_some()).count();
+                assert!((count / 5..count / 2).contains(&responses), "{responses} of {count}");
+                assert!(replies_to_ada > 20, "{replies_to_ada}");
+            }
+        }
     }
 
     #[test]

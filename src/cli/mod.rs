@@ -7,6 +7,7 @@ mod archive;
 mod check;
 mod completions;
 mod config;
+mod conversation;
 mod deliver;
 mod demo;
 mod doctor;

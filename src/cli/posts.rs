@@ -4,14 +4,69 @@ use rand::rngs::StdRng;
 
 use crate::cli::people::pick;
 
-/// Generates the content of a post.
-pub(super) fn saying(rng: &mut StdRng) -> String {
-    match pick(rng, &[0, 0, 1, 1, 2, 3]) {
-        0 => format!("{} {}.", pick(rng, &MOMENTS), pick(rng, &DISCOVERIES)),
-        1 => format!("{} {}?", pick(rng, &QUESTIONS), pick(rng, &THINGS)),
-        2 => format!("{}: {}.", pick(rng, &LABELS), pick(rng, &DISCOVERIES)),
-        _ => format!("{} {}.\n\n{}.", pick(rng, &MOMENTS), pick(rng, &DISCOVERIES), pick(rng, &ENDINGS)),
+/// What a post is about, as far as a reply to it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Topic {
+    /// Something that happened to the author.
+    Event,
+    /// A question about a thing.
+    Question(&'static str),
+    /// A reply to one of these.
+    Reply,
+    /// An answer to a reply.
+    Answer,
+    /// The end of a conversation.
+    End,
+}
+
+impl Topic {
+    /// Returns true for a post that does not reply to another.
+    pub(super) fn is_of_statement(self) -> bool {
+        matches!(self, Self::Event | Self::Question(_))
     }
+}
+
+/// Generates the content of a post that responds to nothing, and returns its topic.
+pub(super) fn saying(rng: &mut StdRng) -> (String, Topic) {
+    match pick(rng, &[0, 0, 1, 1, 2, 3]) {
+        0 => (format!("{} {}.", pick(rng, &MOMENTS), pick(rng, &DISCOVERIES)), Topic::Event),
+        1 => {
+            let (thing, tag) = pick(rng, &THINGS);
+            let question = format!("{} {thing}?", pick(rng, &QUESTIONS));
+            let has_tag = pick(rng, &[true, false, false]);
+            let content = if has_tag { format!("{question} #{tag}") } else { question };
+            (content, Topic::Question(thing))
+        }
+        2 => (format!("{}: {}.", pick(rng, &LABELS), pick(rng, &DISCOVERIES)), Topic::Event),
+        _ => {
+            let moment = format!("{} {}.", pick(rng, &MOMENTS), pick(rng, &DISCOVERIES));
+            (format!("{moment}\n\n{}.", pick(rng, &ENDINGS)), Topic::Event)
+        }
+    }
+}
+
+/// Generates a reply to a post with this topic, and returns its own topic; `None` if that is the end of a conversation. A
+/// reply to a statement mentions a user if one is given.
+pub(super) fn reply(rng: &mut StdRng, topic: Topic, mentioned: Option<&str>) -> Option<(String, Topic)> {
+    Some(match (topic, mentioned) {
+        (Topic::Event, None) => (pick(rng, &REACTIONS).to_owned(), Topic::Reply),
+        (Topic::Event, Some(name)) => (fill(pick(rng, &CALLS), name), Topic::Reply),
+        (Topic::Question(thing), None) => (fill(pick(rng, &KNOWLEDGE), thing), Topic::Reply),
+        (Topic::Question(_), Some(name)) => (fill(pick(rng, &EXPERTS), name), Topic::Reply),
+        (Topic::Reply, _) => (pick(rng, &ANSWERS).to_owned(), Topic::Answer),
+        (Topic::Answer, _) => (pick(rng, &FAREWELLS).to_owned(), Topic::End),
+        (Topic::End, _) => return None,
+    })
+}
+
+/// Generates the content of a post that quotes another, and returns its topic.
+pub(super) fn quote(rng: &mut StdRng) -> (String, Topic) {
+    (pick(rng, &REMARKS).to_owned(), Topic::Event)
+}
+
+/// Fills the gap of a sentence.
+fn fill(sentence: &str, word: &str) -> String {
+    sentence.replace("{}", word)
 }
 
 /// Draws the platform of a post; `None` if it has none.
@@ -88,27 +143,28 @@ const QUESTIONS: [&str; 12] = [
     "Should I be worried about",
 ];
 
-const THINGS: [&str; 20] = [
-    "suspension bridges",
-    "night trains to the north",
-    "pickled lemons",
-    "second-hand bicycles",
-    "the history of paper sizes",
-    "cold water swimming",
-    "moths",
-    "a decent map of the marshes",
-    "repairing zips",
-    "choirs that take beginners",
-    "fountain pens",
-    "lighthouses",
-    "tea that tastes of smoke",
-    "old radio plays",
-    "growing chillies indoors",
-    "the difference between crows and rooks",
-    "long walks with no signal",
-    "bookbinding",
-    "very small museums",
-    "bread without a recipe",
+/// Things to ask about, each with its hashtag.
+const THINGS: [(&str, &str); 20] = [
+    ("suspension bridges", "bridges"),
+    ("night trains to the north", "nighttrains"),
+    ("pickled lemons", "pickles"),
+    ("second-hand bicycles", "bicycles"),
+    ("the history of paper sizes", "paper"),
+    ("cold water swimming", "coldwater"),
+    ("moths", "moths"),
+    ("a decent map of the marshes", "maps"),
+    ("repairing zips", "mending"),
+    ("choirs that take beginners", "choirs"),
+    ("fountain pens", "fountainpens"),
+    ("lighthouses", "lighthouses"),
+    ("tea that tastes of smoke", "tea"),
+    ("old radio plays", "radio"),
+    ("growing chillies indoors", "chillies"),
+    ("the difference between crows and rooks", "birds"),
+    ("long walks with no signal", "walking"),
+    ("bookbinding", "bookbinding"),
+    ("very small museums", "museums"),
+    ("bread without a recipe", "bread"),
 ];
 
 const LABELS: [&str; 8] = [
@@ -135,4 +191,94 @@ const ENDINGS: [&str; 12] = [
     "Everyone I know has heard it by now",
     "It is the little things",
     "Back to work",
+];
+
+/// Replies to a question about a thing.
+const KNOWLEDGE: [&str; 10] = [
+    "I know a little about {}. What would you like to hear?",
+    "There is one good book about {}. It is in the library, on the lowest shelf.",
+    "Start with {}, and you never stop. I speak from experience.",
+    "My uncle talks of nothing but {}. I can put you in touch.",
+    "I used to be afraid of {}. Now I have a newsletter.",
+    "Everything I know about {}, I learned by doing it wrong.",
+    "I have thoughts about {}, and a free afternoon.",
+    "Ten years ago I asked the same about {}. No one replied.",
+    "You are the third person this week to bring up {}.",
+    "Not in the summer, in my view. But then {}, in the autumn!",
+];
+
+/// Replies to a question, with a user who may know more.
+const EXPERTS: [&str; 4] = [
+    "Ask @{}, who knows all about it.",
+    "@{} will have a list for you.",
+    "I leave this one to @{}.",
+    "Was it not @{} who gave a talk about that?",
+];
+
+/// Replies to an event.
+const REACTIONS: [&str; 16] = [
+    "I needed to read this today.",
+    "Photographs, please.",
+    "This happened to me once, and I still talk about it.",
+    "How did it end?",
+    "You should write these down somewhere.",
+    "Please tell this one again at dinner.",
+    "Now I want to go outside.",
+    "My mother says the same, and she is never wrong.",
+    "The best news of the week.",
+    "I do not believe a word of it, and I like it.",
+    "Were you alone?",
+    "Every time. Every single time.",
+    "And you did not call me?",
+    "I was there an hour earlier, and saw nothing of the kind.",
+    "That explains the noise.",
+    "Is that good or bad?",
+];
+
+/// Replies to an event, for a user to see.
+const CALLS: [&str; 4] = [
+    "@{} will want to hear this.",
+    "This is what I meant, @{}.",
+    "@{}, did we not talk about this yesterday?",
+    "Somewhere, @{} is nodding.",
+];
+
+/// Answers to a reply.
+const ANSWERS: [&str; 12] = [
+    "Come by, and I will show you.",
+    "I will, as soon as the rain stops.",
+    "Thank you, that helps.",
+    "Next week, at the same time?",
+    "You are too kind.",
+    "I have a second one, if you want it.",
+    "Only on Thursdays.",
+    "That is a longer story.",
+    "I asked. They do not know either.",
+    "Yes and no. Mostly yes.",
+    "I thought that I was the only one.",
+    "It ended well, in the end.",
+];
+
+/// The ends of conversations.
+const FAREWELLS: [&str; 8] = [
+    "Deal.",
+    "I will bring cake.",
+    "Thursday it is.",
+    "Ha.",
+    "I will hold you to that.",
+    "Then I know enough. Thank you.",
+    "Say hello from me.",
+    "To be continued.",
+];
+
+/// What people add to a post that they quote.
+const REMARKS: [&str; 8] = [
+    "This.",
+    "Read this twice.",
+    "Still thinking about this one.",
+    "In case you missed it.",
+    "What I have been saying for years.",
+    "More of this, please.",
+    "I have questions.",
+    "The only thing I will remember of this week.",
 ];

@@ -1,5 +1,6 @@
 //! Loads an imported or generated world of users, follows and posts into the store.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use crate::app::post::NewPost;
 use crate::app::user::NewAccount;
 use crate::cli::progress;
 use crate::model::clock::Timestamp;
-use crate::model::details::References;
-use crate::model::id::UserId;
+use crate::model::details::{References, Reply};
+use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Platform, Visibility};
 
 /// Maximum number of users, follows, requests or mutes written per call.
@@ -48,16 +49,46 @@ pub(super) struct Boundaries {
 /// Posts in chronological order, generated lazily.
 pub(super) struct Sayings {
     pub(super) count: usize,
+    /// Maximum distance between a post and another to which it refers.
+    pub(super) reach: usize,
     pub(super) sayings: Box<dyn Iterator<Item = Saying> + Send>,
 }
 
 /// A post to load.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Saying {
     /// The author, as an index into [`World::users`].
     pub(super) author: u32,
     pub(super) content: Content,
     pub(super) platform: Option<Platform>,
     pub(super) at: Timestamp,
+    pub(super) reference: Option<Reference>,
+}
+
+/// An earlier post to which a post refers, as an index into all [`Sayings`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reference {
+    /// The post to which it replies.
+    Reply(usize),
+    /// The post that it quotes.
+    Quote(usize),
+}
+
+impl Reference {
+    /// Returns the reference to the post that comes `count` posts later.
+    pub(super) fn after(self, count: usize) -> Self {
+        match self {
+            Self::Reply(target) => Self::Reply(target + count),
+            Self::Quote(target) => Self::Quote(target + count),
+        }
+    }
+
+    /// Returns the index of the other post.
+    pub(super) fn target(self) -> usize {
+        match self {
+            Self::Reply(target) | Self::Quote(target) => target,
+        }
+    }
 }
 
 /// Statistics of loading a world.
@@ -112,7 +143,7 @@ impl World {
         let Boundaries { private, requests, blocks } = self.boundaries;
         let (private, requests, blocks) = (private.len(), requests.len(), blocks.len());
         let mutes = mutes.len();
-        let published = publish(app, &ids, self.posts).await?;
+        let published = Publisher::new(app, &ids).await?.publish(self.posts).await?;
         let took = app.now().since(began);
         Ok(Loaded {
             users,
@@ -151,41 +182,115 @@ fn pairs(ids: &[UserId], pairs: &[(u32, u32)]) -> Vec<(UserId, UserId)> {
     pairs.iter().map(|(user, other)| (ids[*user as usize], ids[*other as usize])).collect()
 }
 
-/// Publishes and delivers the posts that do not exist yet, and returns their number. An author's posts always come in
-/// the same order, so that if an author already has N posts, the first N are skipped.
-async fn publish(app: &App, ids: &[UserId], Sayings { count, mut sayings }: Sayings) -> Result<usize, Error> {
-    let mut there = app.count_posts(ids).await?;
-    let bar = progress::bar("posts", count as u64);
-    let mut published = 0;
-    let mut workers = app.workers();
-    loop {
-        let chunk: Vec<Saying> = sayings.by_ref().take(POSTS).collect();
-        if chunk.is_empty() {
-            break;
+/// Publishes and delivers the posts that do not exist yet. An author's posts always come in the same order, so that if an
+/// author already has N posts, the first N are skipped.
+///
+/// A post needs the ids of those to which it refers. Posts are therefore published in waves: a post that refers to one
+/// of the current wave begins the next.
+struct Publisher<'a> {
+    app: &'a App,
+    ids: &'a [UserId],
+    /// For each author, those of the posts there already that have not been skipped yet.
+    there: Vec<VecDeque<Option<PostId>>>,
+    /// The places of the latest sayings.
+    latest: VecDeque<Place>,
+    /// Number of sayings before `latest`.
+    forgotten: usize,
+    /// The posts of the current wave, each with the index of its saying.
+    wave: Vec<(usize, NewPost)>,
+    published: usize,
+}
+
+/// What a reference to a post needs.
+#[derive(Default)]
+struct Place {
+    /// The id; `None` until the post is published, or if it has been archived.
+    id: Option<PostId>,
+    /// The place in the conversation.
+    reply: Option<Reply>,
+}
+
+impl<'a> Publisher<'a> {
+    async fn new(app: &'a App, ids: &'a [UserId]) -> Result<Self, Error> {
+        let there = app.posts_of(ids).await?.into_iter().map(VecDeque::from).collect();
+        let (latest, wave) = (VecDeque::new(), Vec::with_capacity(POSTS));
+        Ok(Self { app, ids, there, latest, forgotten: 0, wave, published: 0 })
+    }
+
+    /// Publishes the posts, and returns the number of new ones.
+    async fn publish(mut self, Sayings { count, reach, sayings }: Sayings) -> Result<usize, Error> {
+        let bar = progress::bar("posts", count as u64);
+        let mut workers = self.app.workers();
+        let mut undelivered = 0;
+        for (index, saying) in sayings.enumerate() {
+            let target = saying.reference.map(Reference::target);
+            if self.wave.first().is_some_and(|(first, _)| target >= Some(*first) || index - first >= POSTS) {
+                undelivered += self.publish_wave().await?;
+            }
+            if undelivered >= POSTS {
+                for worker in &mut workers {
+                    worker.drain(ABANDONED_AFTER).await?;
+                }
+                undelivered = 0;
+            }
+            self.add(index, saying);
+            if self.latest.len() > reach + POSTS {
+                self.latest.pop_front();
+                self.forgotten += 1;
+            }
+            bar.inc(1);
         }
-        bar.inc(chunk.len() as u64);
-        let is_new = |post: &Saying| {
-            let there = &mut there[post.author as usize];
-            let is_new = *there == 0;
-            *there = there.saturating_sub(1);
-            is_new
-        };
-        let post = |Saying { author, content, platform, at }: Saying| NewPost {
-            references: References::of_text(content.as_str()),
-            author: ids[author as usize],
-            content,
-            platform,
-            visibility: Visibility::Public,
-            created_at: at,
-        };
-        let posts: Vec<NewPost> = chunk.into_iter().filter(is_new).map(post).collect();
-        published += app.import_posts(&posts).await?.len();
+        self.publish_wave().await?;
         for worker in &mut workers {
             worker.drain(ABANDONED_AFTER).await?;
         }
+        bar.finish_and_clear();
+        Ok(self.published)
     }
-    bar.finish_and_clear();
-    Ok(published)
+
+    /// Adds a saying to the wave, unless its post is there already.
+    fn add(&mut self, index: usize, saying: Saying) {
+        let Saying { author, content, platform, at, reference } = saying;
+        let of_text = References::of_text(content.as_str());
+        let references = References { tags: of_text.tags, ..self.references(reference) };
+        let reply = references.reply.clone();
+        if let Some(id) = self.there[author as usize].pop_front() {
+            self.latest.push_back(Place { id, reply });
+            return;
+        }
+        self.latest.push_back(Place { id: None, reply });
+        let (author, visibility) = (self.ids[author as usize], Visibility::Public);
+        self.wave
+            .push((index, NewPost { author, content, platform, visibility, references, created_at: at }));
+    }
+
+    /// Returns the references of a saying. It refers to nothing if the other post has been archived.
+    fn references(&self, reference: Option<Reference>) -> References {
+        let place = |index: usize| self.latest.get(index.checked_sub(self.forgotten)?);
+        match reference {
+            None => References::default(),
+            Some(Reference::Reply(parent)) => {
+                let reply =
+                    place(parent).and_then(|parent| Some(Reply::to(parent.id?, parent.reply.as_ref())));
+                References { reply, ..References::default() }
+            }
+            Some(Reference::Quote(quoted)) => {
+                let quoted = place(quoted).and_then(|quoted| quoted.id);
+                References { quoted, ..References::default() }
+            }
+        }
+    }
+
+    /// Publishes the current wave, and returns the number of its posts.
+    async fn publish_wave(&mut self) -> Result<usize, Error> {
+        let (indices, posts): (Vec<usize>, Vec<NewPost>) = self.wave.drain(..).unzip();
+        let ids = self.app.import_posts(&posts).await?;
+        for (index, id) in indices.into_iter().zip(ids) {
+            self.latest[index - self.forgotten].id = Some(id);
+        }
+        self.published += posts.len();
+        Ok(posts.len())
+    }
 }
 
 impl fmt::Display for Loaded {

@@ -15,15 +15,26 @@ interface Own {
   posts: List<{ content: string }>;
 }
 
+interface Post {
+  content: string;
+  author: Badge;
+  inReplyTo: { author: Badge } | null;
+}
+
 /** The data of the page's queries, each as soon as it is there. */
 export interface Shown {
   own?: Own | null | undefined;
   profile?: (Badge & { id: string; followerCount: Count }) | null | undefined;
-  timeline?: List<{ content: string; author: Badge }> | undefined;
+  timeline?: List<Post> | undefined;
 }
 
 const countOf = (count: Count) => count?.totalCount ?? "unknown";
 const badgeOf = ({ username, relation }: Badge) => `${username} ${relation?.status ?? "(the viewer)"}`;
+
+function lineOf({ content, author, inReplyTo }: Post): string {
+  const parent = inReplyTo ? ` to ${badgeOf(inReplyTo.author)}` : "";
+  return `${badgeOf(author)}${parent}: ${content}`;
+}
 
 function linesOf<Node>(list: List<Node>, format: (node: Node) => string): string[] {
   return list ? list.edges.map(({ node }) => format(node)) : ["could not be loaded"];
@@ -39,6 +50,6 @@ export function format({ own, profile, timeline }: Shown): string {
     `posts: ${countOf(own.postCount)}`,
     ...linesOf(own.posts, ({ content }) => content),
     "timeline",
-    ...linesOf(timeline, ({ content, author }) => `${badgeOf(author)}: ${content}`),
+    ...linesOf(timeline, lineOf),
   ].join("\n");
 }

@@ -1,54 +1,10 @@
 // Tests the demo in a browser:
 //
 //     node demo.mjs <origin> <directory for screenshots>
-//
-// The origin serves the demo, with the data of `fanfold demo`. Prints one line per passed step; the first failed
-// expectation ends the test with a message.
 
-import { mkdirSync } from "node:fs";
 import { connect, createServer } from "node:net";
 
-import { end, launch, open, TIMEOUT, violationsOf } from "./browser.mjs";
-
-const [origin, directory] = process.argv.slice(2);
-const PASSWORD = "demo-password";
-/** The viewports of a desktop and of a small phone. */
-const SIZES = { desk: { width: 1280, height: 860 }, phone: { width: 360, height: 740 } };
-const SCHEMES = ["light", "dark"];
-
-const report = (line) => console.log(line);
-
-function expect(condition, message) {
-  if (!condition) throw new Error(message);
-}
-
-/** Waits until a condition holds. */
-async function until(condition, description) {
-  const end = Date.now() + TIMEOUT;
-  while (!(await condition())) {
-    expect(Date.now() < end, `not within ${TIMEOUT / 1_000} s: ${description}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
-/** Sends a request to the API directly, without the browser. */
-async function request(query, variables, token) {
-  const headers = { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) };
-  const response = await fetch(`${origin}/graphql`, {
-    method: "POST",
-    headers,
-    body: JSON.stringify({ query, variables }),
-  });
-  const { data, errors } = await response.json();
-  expect(!errors, `the API responds with ${JSON.stringify(errors)}`);
-  return data;
-}
-
-async function tokenOf(username) {
-  const query = "mutation ($input: LoginInput!) { login(input: $input) { token } }";
-  const { login } = await request(query, { input: { username, password: PASSWORD, label: "demo test" } });
-  return login.token;
-}
+import { expect, mainLink, origin, PASSWORD, report, request, run, tokenOf, until, Visitor } from "./visitor.mjs";
 
 /** Returns the ids of the newest posts of a timeline, from the API. */
 async function timelineOf(token, count) {
@@ -117,126 +73,6 @@ class Wire {
   close() {
     this.cut();
     this.server.close();
-  }
-}
-
-// ---- A visitor ----
-
-const faults = [];
-
-class Visitor {
-  /** True while the test itself breaks requests: the browser's errors are ignored. */
-  isDisturbed = false;
-  /** The number of `RESYNC_REQUIRED` errors received. */
-  resyncs = 0;
-  /** The number of relation changes received. */
-  relationEvents = 0;
-  /** The names of the operations sent over HTTP. */
-  operations = [];
-
-  static async arrive(browser, name, at = origin) {
-    const visitor = new Visitor();
-    const page = await open(browser, at, faults, {
-      isDisturbing: () => visitor.isDisturbed,
-      viewport: SIZES.desk,
-      reducedMotion: "reduce",
-      colorScheme: "light",
-    });
-    Object.assign(visitor, { name, origin: at, context: page.context(), page });
-    visitor.listen();
-    await visitor.page.goto(`${at}/demo/`);
-    return visitor;
-  }
-
-  listen() {
-    this.page.on("request", (request) => {
-      if (request.url().endsWith("/graphql")) this.operations.push(request.postDataJSON()?.operationName);
-    });
-    this.page.on("websocket", (socket) => {
-      socket.on("framereceived", ({ payload }) => {
-        if (payload.includes("RESYNC_REQUIRED")) this.resyncs += 1;
-        if (payload.includes('"relationChanged"')) this.relationEvents += 1;
-      });
-    });
-  }
-
-  /** Runs a step that makes the browser log network errors. */
-  async disturbed(work) {
-    this.isDisturbed = true;
-    await work();
-    this.isDisturbed = false;
-  }
-
-  async signIn(name) {
-    await this.page.getByRole("button", { name }).click();
-    await this.posts().first().waitFor();
-  }
-
-  posts() {
-    return this.page.getByRole("feed").locator("article");
-  }
-
-  /** Returns the ids of the shown posts. */
-  shown() {
-    return this.posts().evaluateAll((posts) => posts.map((post) => post.dataset.post));
-  }
-
-  post(content) {
-    return this.posts().filter({ hasText: content });
-  }
-
-  badges(within = this.page.locator("main")) {
-    return within.locator(".badge").allTextContents();
-  }
-
-  /** Clicks a link of the page, and expects the focus on the heading of the new one. */
-  async follow(link) {
-    await link.click();
-    await until(
-      () => this.page.evaluate(() => document.activeElement?.tagName === "H1"),
-      "the focus is on the heading",
-    );
-  }
-
-  async open(path) {
-    await this.page.goto(`${this.origin}/demo${path}`);
-    await this.page.getByRole("heading", { level: 1 }).waitFor({ state: "attached" });
-    await this.page.waitForLoadState("networkidle");
-  }
-
-  async publish(content) {
-    await this.page.getByRole("textbox", { name: "What do you want to say?" }).fill(content);
-    await this.page.getByRole("button", { name: "Publish" }).click();
-    await this.post(content).waitFor();
-  }
-
-  async remove(content) {
-    const post = this.post(content);
-    await post.getByRole("button", { name: "Delete this post" }).click();
-    await post.getByRole("button", { name: "Delete forever" }).click();
-    await post.waitFor({ state: "detached" });
-  }
-
-  /** Checks a view in each size and colour scheme: takes a screenshot, and runs axe. */
-  async audit(view) {
-    const { page } = this;
-    for (const [size, viewport] of Object.entries(SIZES)) {
-      await page.setViewportSize(viewport);
-      for (const colorScheme of SCHEMES) {
-        await page.emulateMedia({ colorScheme });
-        await page.screenshot({ path: `${directory}/${view}-${size}-${colorScheme}.png` });
-        const where = `${view}, ${size}, ${colorScheme}`;
-        const overhang = await page.evaluate(
-          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-        );
-        expect(overhang <= 0, `${where} is ${overhang} px too wide`);
-        const violations = await violationsOf(page);
-        expect(violations.length === 0, `axe on ${where}: ${violations.join("; ")}`);
-      }
-    }
-    await page.setViewportSize(SIZES.desk);
-    await page.emulateMedia({ colorScheme: "light" });
-    report(`${view}: no serious violations, light and dark, 1280 and 360 px wide`);
   }
 }
 
@@ -402,8 +238,6 @@ async function mutes(ada, friend, { username, displayName }) {
   report("unmuted the user in the settings: the posts are back");
 }
 
-const mainLink = ({ page }, name) => page.getByRole("navigation", { name: "Main" }).getByRole("link", { name });
-
 /** Blocks a user at one of their posts, and unblocks them in the settings. */
 async function blocks(ada, friend, { username, displayName }) {
   const { page } = ada;
@@ -528,9 +362,7 @@ async function beginsFromNothing(browser, wire) {
 
   const visitor = await Visitor.arrive(browser, reader.viewer.user.username, wire.origin);
   const { page } = visitor;
-  await page.getByLabel("Username").fill(visitor.name);
-  await page.getByLabel("Password").fill(PASSWORD);
-  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await visitor.signInAs(visitor.name);
   await page.getByText("Nothing here yet").waitFor();
   const content = `The first post of all ${Date.now()}`;
   await visitor.disturbed(async () => {
@@ -693,17 +525,6 @@ async function visit(browser) {
   await ada.page.getByRole("heading", { name: "Look around" }).waitFor();
   await request("mutation { logout { userErrors { message } } }", {}, token);
   report("signed out");
-
-  if (faults.length === 0) report("0 console errors, 0 requests to other origins");
 }
 
-mkdirSync(directory, { recursive: true });
-const browser = await launch();
-try {
-  await visit(browser);
-} catch (error) {
-  faults.push(error.message);
-} finally {
-  await browser.close();
-}
-end(faults);
+await run(visit);

@@ -5,6 +5,7 @@ import { cacheExchange, type Cache, type Entity, type UpdateResolver } from "@ur
 import schema from "../generated/schema.json";
 import type { MuteScope, RelationStatus } from "../generated/graphql";
 import { endlessList, insertIntoList, pagesOf, removeFromList } from "./pages";
+import { addPublished, addReceived, endlessPosts, postResolvers, removePost } from "./posts";
 
 const embedded = () => null;
 
@@ -57,13 +58,6 @@ function expectedChange(change: "follow" | "unfollow", userId: string, cache: Ca
 
 const viewerOf = (cache: Cache) => cache.resolve("Query", "viewer") as Entity;
 
-/** Inserts a post into the home timeline by its time. */
-function addToTimeline(cache: Cache, post: string): void {
-  const time = (post: string) => cache.resolve(post, "createdAt") as string;
-  const own = time(post);
-  insertIntoList(cache, viewerOf(cache), "timeline", post, (other) => time(other) <= own);
-}
-
 /** Removes all posts of an author from the home timeline. */
 function removeAuthor(cache: Cache, author: string): void {
   removeFromList(cache, viewerOf(cache), "timeline", (post) => cache.resolve(post, "author") === author);
@@ -94,14 +88,6 @@ function setListed(cache: Cache, list: string, user: string, isListed: boolean):
   else if (pagesOf(cache, viewer, list).length > 0) insertIntoList(cache, viewer, list, user, () => true);
 }
 
-/** Removes a post from every list. */
-function removeEverywhere(cache: Cache, postId: string): void {
-  const post = `Post:${postId}`;
-  removeFromList(cache, viewerOf(cache), "timeline", (other) => other === post);
-  const author = cache.resolve(post, "author");
-  if (typeof author === "string") removeFromList(cache, author, "posts", (other) => other === post);
-}
-
 type Input = { input: { userId: string } };
 type Published = { publish: { post: { id: string } | null } | null };
 type Deleted = { deletePost: { deletedPostId: string | null } | null };
@@ -127,20 +113,16 @@ type TimelineChanged = {
 };
 
 const onPublish: UpdateResolver<Published> = ({ publish }, _input, cache) => {
-  const post = publish?.post && `Post:${publish.post.id}`;
-  if (!post) return;
-  addToTimeline(cache, post);
-  const author = cache.resolve(post, "author") as string;
-  if (pagesOf(cache, author, "posts").length > 0) insertIntoList(cache, author, "posts", post, () => true);
+  if (publish?.post) addPublished(cache, `Post:${publish.post.id}`);
 };
 
 const onDelete: UpdateResolver<Deleted> = ({ deletePost }, _input, cache) => {
-  if (deletePost?.deletedPostId) removeEverywhere(cache, deletePost.deletedPostId);
+  if (deletePost?.deletedPostId) removePost(cache, deletePost.deletedPostId);
 };
 
 const onEvent: UpdateResolver<TimelineChanged> = ({ timeline: event }, _input, cache) => {
-  if (event.__typename === "PostAdded") addToTimeline(cache, `Post:${event.post.id}`);
-  else removeEverywhere(cache, event.postId);
+  if (event.__typename === "PostAdded") addReceived(cache, `Post:${event.post.id}`);
+  else removePost(cache, event.postId);
 };
 
 const onUnfollow: UpdateResolver<object, Input> = (_response, { input }, cache) => {
@@ -208,6 +190,7 @@ export const cache = () =>
       FollowConnection: embedded,
       UserConnection: embedded,
       PostConnection: embedded,
+      ReplyConnection: embedded,
       TimelineConnection: embedded,
       PageInfo: embedded,
       TextSegment: embedded,
@@ -222,15 +205,16 @@ export const cache = () =>
       DailyVisits: ({ day }) => day as string,
     },
     resolvers: {
+      ...postResolvers,
       Viewer: {
-        timeline: endlessList,
+        timeline: endlessPosts,
         muted: endlessList,
         blocked: endlessList,
         followRequests: endlessList,
         sentFollowRequests: endlessList,
       },
       User: {
-        posts: endlessList,
+        posts: endlessPosts,
         followers: endlessList,
         following: endlessList,
         mutuals: endlessList,

@@ -13,9 +13,9 @@ interface Page {
   hasNextPage: boolean;
 }
 
-function pageAt(cache: Cache, parent: Entity, fieldName: string, after: string | null): Page | null {
+function pageAt(cache: Cache, parent: Entity, fieldName: string, order: string | null, after: string | null) {
   const isPage = ({ arguments: given }: { arguments: Record<string, unknown> | null }) =>
-    given?.first === PAGE_SIZE && (given.after ?? null) === after;
+    given?.first === PAGE_SIZE && (given.order ?? null) === order && (given.after ?? null) === after;
   const field = cache.inspectFields(parent).find((field) => field.fieldName === fieldName && isPage(field));
   const key = field && cache.resolve(parent, field.fieldKey);
   if (typeof key !== "string") return null;
@@ -28,39 +28,44 @@ function pageAt(cache: Cache, parent: Entity, fieldName: string, after: string |
   };
 }
 
-/** Returns the cached pages of a list, beginning with the first. */
-export function pagesOf(cache: Cache, parent: Entity, fieldName: string): Page[] {
+/** Returns the cached pages of a list, in one of its orders if it has several, beginning with the first. */
+export function pagesOf(cache: Cache, parent: Entity, fieldName: string, order: string | null = null): Page[] {
   const pages: Page[] = [];
-  let page = pageAt(cache, parent, fieldName, null);
+  let page = pageAt(cache, parent, fieldName, order, null);
   while (page !== null) {
     pages.push(page);
-    page = page.endCursor === null ? null : pageAt(cache, parent, fieldName, page.endCursor);
+    page = page.endCursor === null ? null : pageAt(cache, parent, fieldName, order, page.endCursor);
   }
   return pages;
 }
 
-/** Resolves any page of a list to all cached pages, up to the last one read. */
-export const endlessList: Resolver = (_parent, variables, cache, info) => {
-  const { parentKey, fieldName } = info;
-  const requested = cache.resolve(parentKey, fieldName, variables) as string | null | undefined;
-  if (variables.first !== PAGE_SIZE) return requested;
-  const pages = pagesOf(cache, parentKey, fieldName);
-  const last = pages.at(-1);
-  if (last === undefined || pages[0] === undefined) return requested;
-  // The requested page is not cached yet: return those before it meanwhile.
-  if (requested === undefined) info.partial = true;
-  return {
-    __typename: cache.resolve(last.key, "__typename") as string,
-    totalCount: cache.resolve(pages[0].key, "totalCount") as number | null,
-    nodes: [...new Set(pages.flatMap((page) => page.nodes))],
-    pageInfo: {
-      __typename: "PageInfo",
-      startCursor: cache.resolve(cache.resolve(pages[0].key, "pageInfo") as string, "startCursor") as string | null,
-      endCursor: last.endCursor,
-      hasNextPage: last.hasNextPage,
-    },
+/** Resolves any page of a list to all cached pages, up to the last one read, without the hidden nodes. */
+export const endlessListWithout =
+  (isHidden: (cache: Cache, node: string) => boolean): Resolver =>
+  (_parent, variables, cache, info) => {
+    const { parentKey, fieldName } = info;
+    const requested = cache.resolve(parentKey, fieldName, variables) as string | null | undefined;
+    if (variables.first !== PAGE_SIZE) return requested;
+    const pages = pagesOf(cache, parentKey, fieldName, (variables.order ?? null) as string | null);
+    const last = pages.at(-1);
+    if (last === undefined || pages[0] === undefined) return requested;
+    // The requested page is not cached yet: return those before it meanwhile.
+    if (requested === undefined) info.partial = true;
+    return {
+      __typename: cache.resolve(last.key, "__typename") as string,
+      totalCount: cache.resolve(pages[0].key, "totalCount") as number | null,
+      nodes: [...new Set(pages.flatMap((page) => page.nodes))].filter((node) => !isHidden(cache, node)),
+      pageInfo: {
+        __typename: "PageInfo",
+        startCursor: cache.resolve(cache.resolve(pages[0].key, "pageInfo") as string, "startCursor") as string | null,
+        endCursor: last.endCursor,
+        hasNextPage: last.hasNextPage,
+      },
+    };
   };
-};
+
+/** Resolves any page of a list to all cached pages, up to the last one read. */
+export const endlessList = endlessListWithout(() => false);
 
 /** Removes nodes from all pages of a list. */
 export function removeFromList(
@@ -82,8 +87,9 @@ export function insertIntoList(
   fieldName: string,
   node: string,
   isAfter: (other: string) => boolean,
+  order: string | null = null,
 ): void {
-  const pages = pagesOf(cache, parent, fieldName);
+  const pages = pagesOf(cache, parent, fieldName, order);
   if (pages.some((page) => page.nodes.includes(node))) return;
   const page = pages.find(({ nodes, hasNextPage }) => nodes.some(isAfter) || !hasNextPage);
   if (page === undefined) return;

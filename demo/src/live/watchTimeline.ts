@@ -22,6 +22,7 @@ const TimelineEvents = graphql(`
             isViewer
           }
           ...PostCard
+          ...ReferredCounts
         }
       }
       ... on PostRemoved {

@@ -7,11 +7,13 @@ import { usePlace } from "./location";
 interface PageHeadingProps {
   /** The title of the browser tab. */
   title: string;
+  /** True to scroll to the heading, rather than to the top of the page. */
+  isBelowTop?: boolean;
   className?: string;
   children: ReactNode;
 }
 
-export function PageHeading({ title, className, children }: PageHeadingProps) {
+export function PageHeading({ title, isBelowTop = false, className, children }: PageHeadingProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   const { move, scrollTo } = usePlace();
 
@@ -22,7 +24,8 @@ export function PageHeading({ title, className, children }: PageHeadingProps) {
   useLayoutEffect(() => {
     if (scrollTo === null) return;
     if (move > 0) heading.current?.focus({ preventScroll: true });
-    window.scrollTo({ top: scrollTo, behavior: "instant" });
+    if (isBelowTop && scrollTo === 0) heading.current?.scrollIntoView({ behavior: "instant" });
+    else window.scrollTo({ top: scrollTo, behavior: "instant" });
   }, [move, scrollTo]);
 
   return (

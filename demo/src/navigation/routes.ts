@@ -3,10 +3,12 @@
 export const PEOPLE_TABS = ["followers", "following", "mutuals", "known"] as const;
 export type PeopleTab = (typeof PEOPLE_TABS)[number];
 export type ProfileTab = "posts" | PeopleTab;
+export type PostTab = "replies" | "quotes";
 
 export type Route =
   | { page: "home" }
   | { page: "profile"; username: string; tab: ProfileTab }
+  | { page: "post"; id: string; tab: PostTab }
   | { page: "requests" }
   | { page: "visitors" }
   | { page: "settings" }
@@ -18,8 +20,10 @@ export const paths = {
   visitors: "/visitors",
   settings: "/settings",
   profile: (username: string, tab: ProfileTab = "posts") => `/@${username}${tab === "posts" ? "" : `/${tab}`}`,
+  post: (id: string, tab: PostTab = "replies") => `/posts/${id}${tab === "replies" ? "" : `/${tab}`}`,
 };
 
+const POST = /^\/posts\/([\w-]+)(?:\/(quotes))?$/;
 const PROFILE = new RegExp(`^/@(\\w{2,30})(?:/(${PEOPLE_TABS.join("|")}))?$`);
 
 export function routeOf(path: string): Route {
@@ -28,6 +32,8 @@ export function routeOf(path: string): Route {
   if (plain === paths.requests) return { page: "requests" };
   if (plain === paths.visitors) return { page: "visitors" };
   if (plain === paths.settings) return { page: "settings" };
+  const [, id, postTab = "replies"] = POST.exec(plain) ?? [];
+  if (id !== undefined) return { page: "post", id, tab: postTab as PostTab };
   const [, username, tab = "posts"] = PROFILE.exec(plain) ?? [];
   if (username === undefined) return { page: "unknown" };
   return { page: "profile", username: username.toLowerCase(), tab: tab as ProfileTab };

@@ -6,7 +6,7 @@ interface AvatarProps {
   username: string;
   displayName: string;
   avatarUrl: string | null;
-  size?: "small" | "large";
+  size?: "tiny" | "small" | "large";
 }
 
 const graphemes = new Intl.Segmenter();

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql, readFragment } from "../generated";
 import { Bars } from "../ui/Bars";
-import { Choice } from "../ui/Choice";
+import { DaysChoice } from "../ui/DaysChoice";
 import { Missing } from "../ui/Missing";
 import { counted } from "../ui/numbers";
 import { regionName, RegionParts } from "./regionName";
@@ -48,7 +48,7 @@ export function Audience() {
   }));
   return (
     <div className="audience">
-      <Choice label="Days" options={SPANS} chosen={days} onChoose={setDays} />
+      <DaysChoice options={SPANS} chosen={days} onChoose={setDays} />
       <p className="figure" role="status">
         {counted(audience.uniqueVisitors, "visitor")}
       </p>

@@ -1,12 +1,8 @@
 // A user's posts, loaded page by page.
 
-import { useState } from "react";
-import { useRetryingQuery } from "../api/useRetryingQuery";
+import { usePages } from "../api/usePages";
 import { graphql } from "../generated";
-import { Feed } from "../lists/Feed";
-import { ListEnd } from "../lists/ListEnd";
-import { nextPageOf } from "../lists/nextPage";
-import { PostCard } from "../timeline/PostCard";
+import { PostPages } from "../timeline/PostPages";
 
 const PostsOf = graphql(`
   query PostsOf($username: String!, $after: String) {
@@ -27,29 +23,6 @@ const PostsOf = graphql(`
 `);
 
 export function PostList({ username }: { username: string }) {
-  const [after, setAfter] = useState<string>();
-  const { data, isLoading, error, refetch } = useRetryingQuery({
-    query: PostsOf,
-    variables: { username, after },
-    requestPolicy: after === undefined ? "cache-and-network" : "cache-first",
-  });
-  const posts = data?.user?.posts;
-  return (
-    <>
-      <Feed label="Posts" isBusy={isLoading}>
-        {posts?.nodes.map((post, index) => (
-          <PostCard key={post.id} post={post} position={index + 1} />
-        ))}
-      </Feed>
-      <ListEnd
-        what="posts"
-        atEnd={posts?.nodes.length === 0 ? "No posts yet." : "End of the list."}
-        isFetching={isLoading}
-        error={error}
-        next={nextPageOf(posts)}
-        onMore={setAfter}
-        onRetry={refetch}
-      />
-    </>
-  );
+  const { data, ...reading } = usePages(PostsOf, { username });
+  return <PostPages label="Posts" pages={data?.user?.posts} reading={reading} empty="No posts yet." />;
 }

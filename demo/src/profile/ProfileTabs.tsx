@@ -1,9 +1,8 @@
 // The tabs of a profile, each with its count.
 
 import { type FragmentType, graphql, readFragment } from "../generated";
-import { Link } from "../navigation/Link";
 import { paths, type ProfileTab } from "../navigation/routes";
-import { formatCount } from "../ui/numbers";
+import { Tabs } from "../navigation/Tabs";
 
 export const CountsUser = graphql(`
   fragment Counts on User {
@@ -43,17 +42,11 @@ export function ProfileTabs({ username, isViewer, tab, user }: ProfileTabsProps)
     // On the viewer's own profile these would be the mutuals.
     ...(isViewer ? [] : [{ name: "known", label: "You know", list: counts.knownFollowers } as const]),
   ];
-  return (
-    <nav className="tabs" aria-label="Profile">
-      <ul>
-        {tabs.map(({ name, label, list }) => (
-          <li key={name}>
-            <Link to={paths.profile(username, name)} keepsPlace aria-current={name === tab ? "page" : undefined}>
-              <strong>{formatCount(list?.totalCount ?? null)}</strong> <span>{label}</span>
-            </Link>
-          </li>
-        ))}
-      </ul>
-    </nav>
-  );
+  const shown = tabs.map(({ name, label, list }) => ({
+    label,
+    count: list?.totalCount ?? null,
+    to: paths.profile(username, name),
+    isCurrent: name === tab,
+  }));
+  return <Tabs label="Profile" tabs={shown} />;
 }

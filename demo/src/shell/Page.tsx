@@ -1,5 +1,6 @@
 // The page of a route.
 
+import { PostPage } from "../conversation/PostPage";
 import type { Route } from "../navigation/routes";
 import { ProfilePage } from "../profile/ProfilePage";
 import { RequestsPage } from "../requests/RequestsPage";
@@ -14,6 +15,8 @@ export function Page({ route }: { route: Route }) {
       return <HomePage />;
     case "profile":
       return <ProfilePage key={route.username} username={route.username} tab={route.tab} />;
+    case "post":
+      return <PostPage key={route.id} id={route.id} tab={route.tab} />;
     case "requests":
       return <RequestsPage />;
     case "visitors":

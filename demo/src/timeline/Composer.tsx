@@ -1,16 +1,9 @@
-// The form to write a post. Each post has an idempotency key, so that a retry after a failure does not publish it twice.
+// The form to write a post.
 
-import { type FormEvent, type KeyboardEvent, useState } from "react";
 import { useMutation } from "urql";
-import { explain } from "../api/failures";
-import { useRetryingQuery } from "../api/useRetryingQuery";
-import { graphql, readFragment } from "../generated";
-import { ViewerQuery } from "../shell/viewerQuery";
-import { Field } from "../ui/Field";
-import { formatCount } from "../ui/numbers";
-import { useStore } from "../ui/store";
-import { errorsAt, errorsElsewhere, UserErrorParts } from "../ui/userErrors";
-import { drafts } from "./drafts";
+import { graphql } from "../generated";
+import type { PublishInput } from "../generated/graphql";
+import { PostForm, type PostFormProps } from "./PostForm";
 
 const Publish = graphql(`
   mutation Publish($input: PublishInput!) {
@@ -23,6 +16,7 @@ const Publish = graphql(`
           isViewer
         }
         ...PostCard
+        ...ReferredCounts
       }
       viewer {
         id
@@ -40,65 +34,18 @@ const Publish = graphql(`
   }
 `);
 
-const MAX_CHARACTERS = 2_000;
-/** The number of remaining characters is shown from here on. */
-const SHOW_REMAINING_FROM = 200;
+interface ComposerProps extends PostFormProps {
+  /** What the post refers to, and the visibility that follows from it. */
+  reference?: Pick<PublishInput, "inReplyTo" | "quoteOf" | "visibility">;
+}
 
-export function Composer() {
-  const { data: viewing } = useRetryingQuery({ query: ViewerQuery });
-  // Drafts belong to a user: the form is disabled until the username is loaded.
-  const username = viewing?.viewer?.user.username;
-  const written = useStore(drafts.store);
-  const content = (username && written[username]?.content) || "";
-  const [errors, setErrors] = useState<string[]>([]);
+export function Composer({ reference = {}, ...form }: ComposerProps) {
   const [{ fetching }, publish] = useMutation(Publish);
-  const left = MAX_CHARACTERS - [...content].length;
-
-  const send = async () => {
-    if (fetching || !username) return;
-    setErrors([]);
-    const idempotencyKey = drafts.keyOf(username, content);
-    const { data, error } = await publish({ input: { content, platform: "web", idempotencyKey } });
-    const userErrors = readFragment(UserErrorParts, data?.publish?.userErrors ?? []);
-    if (error) setErrors([`${explain(error)} Your draft is saved: try again.`]);
-    else if (userErrors.length > 0) {
-      setErrors([...errorsAt(userErrors, "content"), ...errorsElsewhere(userErrors, ["content"])]);
-    } else {
-      drafts.published(username, content);
-    }
+  const { inReplyTo, quoteOf } = reference;
+  const subject = inReplyTo ? `reply ${inReplyTo}` : quoteOf ? `quote ${quoteOf}` : "post";
+  const send = async (content: string, idempotencyKey: string) => {
+    const { data, error } = await publish({ input: { content, platform: "web", idempotencyKey, ...reference } });
+    return { error, userErrors: data?.publish?.userErrors };
   };
-
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void send();
-  };
-  const sendByKey = (event: KeyboardEvent) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void send();
-  };
-
-  return (
-    <form className="composer" onSubmit={submit} aria-label="Write a post">
-      <Field label="What do you want to say?" errors={errors}>
-        {(wiring) => (
-          <textarea
-            {...wiring}
-            rows={2}
-            value={content}
-            dir="auto"
-            disabled={!username}
-            onChange={(event) => username && drafts.write(username, event.target.value)}
-            onKeyDown={sendByKey}
-          />
-        )}
-      </Field>
-      <div className="composer-foot">
-        <span className={left < 0 ? "too-long" : "quiet-text"}>
-          {left <= SHOW_REMAINING_FROM && `${formatCount(left)} characters left`}
-        </span>
-        <button type="submit" className="button" aria-disabled={fetching}>
-          {fetching ? "Publishing …" : "Publish"}
-        </button>
-      </div>
-    </form>
-  );
+  return <PostForm {...form} subject={subject} isUnderWay={fetching} onSend={send} />;
 }

@@ -13,7 +13,7 @@ export function HomePage() {
         <PageHeading title="Home" className="visually-hidden">
           Home
         </PageHeading>
-        <Composer />
+        <Composer title="Write a post" label="What do you want to say?" action="Publish" />
       </div>
       <aside className="beside" aria-label="About this server">
         <Panel title="Daily visitors">

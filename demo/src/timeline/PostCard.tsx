@@ -1,4 +1,4 @@
-// A post with its author and time.
+// A post with its author and time, the posts that it refers to, and the buttons to answer it.
 
 import { useId, useRef } from "react";
 import { type FragmentType, graphql, readFragment } from "../generated";
@@ -10,14 +10,24 @@ import { MuteButton } from "../people/MuteButton";
 import { RelationBadge } from "../people/RelationBadge";
 import { Moment } from "../ui/Moment";
 import { DeletePostButton } from "./DeletePostButton";
+import { PostActions } from "./PostActions";
 import { PostContent } from "./PostContent";
+import { QuotedPost } from "./QuotedPost";
+import { ReplyingTo } from "./ReplyingTo";
 
 export const PostCardPost = graphql(`
   fragment PostCard on Post {
     id
     ...PostContent
+    ...PostActions
+    ...ReplyingTo
     platform
     createdAt
+    isQuote
+    quoteOf {
+      id
+      ...QuotedPost
+    }
     author {
       id
       username
@@ -32,20 +42,24 @@ export const PostCardPost = graphql(`
 
 interface PostCardProps {
   post: FragmentType<typeof PostCardPost>;
-  /** The position in the feed, beginning with 1. */
-  position: number;
+  /** The position in the feed, beginning with 1; none outside of a feed. */
+  position?: number;
+  /** True if the post to which it replies is shown above. */
+  isBelowParent?: boolean;
+  /** See `PostActions`. */
+  onReply?: () => void;
 }
 
-export function PostCard({ post, position }: PostCardProps) {
+export function PostCard({ post, position, isBelowParent = false, onReply }: PostCardProps) {
   const shown = readFragment(PostCardPost, post);
-  const { id, platform, createdAt, author } = shown;
+  const { id, platform, createdAt, isQuote, quoteOf, author } = shown;
   const card = useRef<HTMLElement>(null);
   const labelId = useId();
 
   // After a deletion or a block, moves the focus to a neighbour, so that it is not lost with the card.
   const prepareRemoval = (removes: (post: Element) => boolean) => {
     const own = card.current;
-    const cards = [...(own?.parentElement?.children ?? [])];
+    const cards = [...(own?.parentElement?.querySelectorAll(":scope > article") ?? [])];
     const place = own === null ? 0 : cards.indexOf(own);
     const isKept = (post: Element) => !removes(post);
     const neighbour = cards.slice(place).find(isKept) ?? cards.slice(0, place).findLast(isKept);
@@ -61,7 +75,7 @@ export function PostCard({ post, position }: PostCardProps) {
       className="post"
       tabIndex={0}
       aria-posinset={position}
-      aria-setsize={-1}
+      aria-setsize={position && -1}
       aria-labelledby={`${labelId}-author`}
       aria-describedby={`${labelId}-content`}
       data-post={id}
@@ -77,13 +91,20 @@ export function PostCard({ post, position }: PostCardProps) {
             {author.isViewer ? <span className="badge">You</span> : <RelationBadge user={author} />}
           </p>
           <p className="hint">
-            @{author.username} · <Moment at={createdAt} />
+            @{author.username} ·{" "}
+            <Link to={paths.post(id)} className="quiet-link">
+              <Moment at={createdAt} />
+            </Link>
             {platform && <> · {platform}</>}
           </p>
         </div>
+        {!isBelowParent && <ReplyingTo post={shown} />}
         <p className="post-content" id={`${labelId}-content`} dir="auto">
           <PostContent post={shown} />
         </p>
+        {quoteOf && <QuotedPost post={quoteOf} />}
+        {isQuote && !quoteOf && <p className="quoted hint">The quoted post is not available.</p>}
+        <PostActions post={shown} onReply={onReply} />
         {author.isViewer ? (
           <DeletePostButton postId={id} onDelete={() => prepareRemoval((post) => post === card.current)} />
         ) : (

@@ -2,13 +2,10 @@
 
 import { useState } from "react";
 import { useRetryingQuery } from "../api/useRetryingQuery";
-import { Feed } from "../lists/Feed";
-import { ListEnd } from "../lists/ListEnd";
-import { nextPageOf } from "../lists/nextPage";
 import { useStore } from "../ui/store";
 import { HomeTimeline } from "./homeTimeline";
 import { NewPosts } from "./NewPosts";
-import { PostCard } from "./PostCard";
+import { PostPages } from "./PostPages";
 import { refetching } from "./refetching";
 import { useArrivals } from "./useArrivals";
 import { useStable } from "./useStable";
@@ -19,23 +16,15 @@ export function Timeline() {
   const isRefetching = useStore(refetching);
   const timeline = useStable(data?.viewer?.timeline, isRefetching);
   const { shown, waiting, reveal } = useArrivals(timeline?.nodes ?? []);
-  const isFetching = isLoading || isRefetching;
   return (
     <div className="timeline">
       <NewPosts count={waiting} onReveal={reveal} />
-      <Feed label="Home timeline" isBusy={isFetching}>
-        {shown.map((post, index) => (
-          <PostCard key={post.id} post={post} position={index + 1} />
-        ))}
-      </Feed>
-      <ListEnd
-        what="posts"
-        atEnd={shown.length === 0 ? "Nothing here yet: follow someone, or write a post." : "End of the timeline."}
-        isFetching={isFetching}
-        error={error}
-        next={nextPageOf(timeline)}
-        onMore={setAfter}
-        onRetry={refetch}
+      <PostPages
+        label="Home timeline"
+        pages={timeline && { ...timeline, nodes: shown }}
+        reading={{ isLoading: isLoading || isRefetching, error, refetch, onMore: setAfter }}
+        empty="Nothing here yet: follow someone, or write a post."
+        atEnd="End of the timeline."
       />
     </div>
   );

@@ -1,4 +1,4 @@
-// Drafts of posts, by user: stored as long as the tab, across pages and sessions, until they are published.
+// Drafts of posts: stored as long as the tab, across pages and sessions, until they are accepted.
 
 import { createStore } from "../ui/store";
 import { randomKey } from "../ui/randomKey";
@@ -11,34 +11,32 @@ interface Draft {
   attempt?: { content: string; key: string };
 }
 
-/** By username. */
+/** By name. */
 type Drafts = Record<string, Draft>;
-
-const EMPTY: Draft = { content: "" };
 
 const store = createStore<Drafts>(JSON.parse(sessionStorage.getItem(STORED) ?? "{}") as Drafts);
 
-const of = (username: string) => store.get()[username] ?? EMPTY;
-
-function save(username: string, draft: Draft): void {
-  store.set({ ...store.get(), [username]: draft });
-  sessionStorage.setItem(STORED, JSON.stringify(store.get()));
+function save(drafts: Drafts): void {
+  store.set(drafts);
+  sessionStorage.setItem(STORED, JSON.stringify(drafts));
 }
 
 export const drafts = {
   store,
-  write: (username: string, content: string) => save(username, { ...of(username), content }),
-  /** Returns the idempotency key for publishing this content; the same for a retry. */
-  keyOf: (username: string, content: string): string => {
-    const draft = of(username);
-    if (draft.attempt?.content === content) return draft.attempt.key;
+  /** Returns the name of a user's draft for a subject, such as a post to reply to. */
+  nameOf: (username: string, subject: string): string => `${username} ${subject}`,
+  write: (name: string, content: string) => save({ ...store.get(), [name]: { ...store.get()[name], content } }),
+  /** Returns the idempotency key for sending this content; the same for a retry. */
+  keyOf: (name: string, content: string): string => {
+    const { attempt } = store.get()[name] ?? {};
+    if (attempt?.content === content) return attempt.key;
     const key = randomKey();
-    save(username, { ...draft, attempt: { content, key } });
+    save({ ...store.get(), [name]: { content, attempt: { content, key } } });
     return key;
   },
-  /** Discards a published draft, but not a text written meanwhile. */
-  published: (username: string, content: string) => {
-    const draft = of(username);
-    save(username, draft.content === content ? EMPTY : { content: draft.content });
+  /** Discards an accepted draft, but not a text written meanwhile. */
+  accepted: (name: string, content: string) => {
+    const { [name]: draft, ...others } = store.get();
+    save(draft === undefined || draft.content === content ? others : { ...others, [name]: { content: draft.content } });
   },
 };

@@ -1,20 +1,20 @@
-// A choice of one of a few numbers of days, as buttons side by side.
+// A choice of one of a few options, as buttons side by side.
 
-import { counted } from "./numbers";
-
-interface ChoiceProps {
+interface ChoiceProps<Option> {
   label: string;
-  options: readonly number[];
-  chosen: number;
-  onChoose: (option: number) => void;
+  options: readonly Option[];
+  nameOf: (option: Option) => string;
+  chosen: Option;
+  onChoose: (option: Option) => void;
 }
 
-export function Choice({ label, options, chosen, onChoose }: ChoiceProps) {
+export function Choice<Option extends string | number>(props: ChoiceProps<Option>) {
+  const { label, options, nameOf, chosen, onChoose } = props;
   return (
     <div className="choice" role="group" aria-label={label}>
       {options.map((option) => (
         <button key={option} type="button" aria-pressed={option === chosen} onClick={() => onChoose(option)}>
-          {counted(option, "day")}
+          {nameOf(option)}
         </button>
       ))}
     </div>

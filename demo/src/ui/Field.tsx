@@ -2,6 +2,24 @@
 
 import { type ComponentProps, type ReactNode, useId } from "react";
 
+interface FieldErrorsProps {
+  id?: string;
+  errors: string[];
+}
+
+/** The errors of a field, announced as they appear. */
+export function FieldErrors({ id, errors }: FieldErrorsProps) {
+  return (
+    <div id={id} aria-live="polite">
+      {errors.map((error) => (
+        <p key={error} className="field-error">
+          {error}
+        </p>
+      ))}
+    </div>
+  );
+}
+
 interface FieldProps {
   label: string;
   hint?: ReactNode;
@@ -21,13 +39,7 @@ export function Field({ label, hint, errors = [], children }: FieldProps) {
           {hint}
         </p>
       )}
-      <div id={`${id}-errors`} aria-live="polite">
-        {errors.map((error) => (
-          <p key={error} className="field-error">
-            {error}
-          </p>
-        ))}
-      </div>
+      <FieldErrors id={`${id}-errors`} errors={errors} />
     </div>
   );
 }

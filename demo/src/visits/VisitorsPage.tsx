@@ -3,7 +3,7 @@
 import { useState } from "react";
 import { PageHeading } from "../navigation/PageHeading";
 import { Audience } from "../profile/Audience";
-import { Choice } from "../ui/Choice";
+import { DaysChoice } from "../ui/DaysChoice";
 import { Visits } from "./Visits";
 
 const SPANS = [7, 14, 30];
@@ -17,7 +17,7 @@ export function VisitorsPage() {
         <section className="card">
           <div className="card-head">
             <h2>Daily visitors</h2>
-            <Choice label="Days" options={SPANS} chosen={days} onChoose={setDays} />
+            <DaysChoice options={SPANS} chosen={days} onChoose={setDays} />
           </div>
           <Visits days={days} />
         </section>

@@ -180,6 +180,11 @@ impl Post {
         number(self.record.details.counts.replies)
     }
 
+    /// True if the post quotes another, even if that post no longer exists.
+    async fn is_quote(&self) -> bool {
+        self.references().quoted.is_some()
+    }
+
     /// The post that this one quotes; null if it quotes none, or if that post was deleted or is hidden from the viewer.
     async fn quote_of(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
         let quoted = self.references().quoted?;
@@ -248,6 +253,7 @@ impl Preloaded for Post {
             }
             "createdAt" => memory(|post: &Self, json| json.scalar(&DateTime(post.record.created_at))),
             "isReply" => memory(|post: &Self, json| json.value(&post.references().reply.is_some())),
+            "isQuote" => memory(|post: &Self, json| json.value(&post.references().quoted.is_some())),
             "replyCount" => {
                 memory(|post: &Self, json| json.value(&number(post.record.details.counts.replies)))
             }

@@ -116,6 +116,12 @@ export const Timeline = graphql(`
             author {
               ...Badge
             }
+            inReplyTo {
+              id
+              author {
+                ...Badge
+              }
+            }
           }
         }
       }

@@ -41,6 +41,19 @@ export const Feed = graphql(`
           author {
             ...AuthorParts
           }
+          inReplyTo {
+            author {
+              username
+            }
+          }
+          replies(first: 2) {
+            nodes {
+              content
+              author {
+                username
+              }
+            }
+          }
         }
         pageInfo {
           startCursor

@@ -5,7 +5,13 @@
 import { Client } from "./client";
 import { AuthorParts, DeletePost, Feed, Followers, Publish, SignIn, TimelineEvents } from "./documents";
 import { type FragmentType, unmask } from "./generated";
-import type { FollowersQuery, PublishMutation, RelationStatus, TimelineEventsSubscription } from "./generated/graphql";
+import type {
+  FeedQuery,
+  FollowersQuery,
+  PublishMutation,
+  RelationStatus,
+  TimelineEventsSubscription,
+} from "./generated/graphql";
 
 type UserErrors = NonNullable<PublishMutation["publish"]>["userErrors"];
 
@@ -36,14 +42,21 @@ function nameAuthor(masked: FragmentType<typeof AuthorParts>): string {
   return `${username} (${label}; mutuals: ${names})`;
 }
 
+type FeedPost = NonNullable<NonNullable<FeedQuery["viewer"]>["timeline"]>["nodes"][number];
+
+/** Prints a post, with its parent's author, and the replies below it. */
+function printPost({ content, author, inReplyTo, replies }: FeedPost): void {
+  const parent = inReplyTo ? ` to ${inReplyTo.author.username}` : "";
+  console.log(`${nameAuthor(author)}${parent}: ${content}`);
+  for (const reply of replies?.nodes ?? []) console.log(`  ${reply.author.username}: ${reply.content}`);
+}
+
 /** Prints a page of the timeline; returns its start cursor, for a subscription to resume after. */
 async function readFeed(client: Client): Promise<string | null> {
   const { viewer } = await client.execute(Feed, { first: 10 });
   if (!viewer) throw new Error("Not signed in.");
   if (!viewer.timeline) throw new Error("The timeline is temporarily unavailable.");
-  for (const { content, author } of viewer.timeline.nodes) {
-    console.log(`${nameAuthor(author)}: ${content}`);
-  }
+  viewer.timeline.nodes.forEach(printPost);
   return viewer.timeline.pageInfo.startCursor;
 }
 

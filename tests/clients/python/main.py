@@ -21,7 +21,7 @@ def sign_in(url: str, username: str, password: str) -> str | None:
 
 
 def print_post(post: FeedViewerTimelineNodes) -> None:
-    """Prints the author, their relation to the viewer and the content."""
+    """Prints the author, their relation to the viewer, the parent's author and the content, with the replies below."""
     author, relation = post.author, post.author.relation
     if relation is None:
         label = "the viewer"
@@ -30,7 +30,10 @@ def print_post(post: FeedViewerTimelineNodes) -> None:
     else:
         label = relation.status.value
     mutuals = " ".join(user.username for user in author.mutuals.nodes) if author.mutuals else "not loaded"
-    print(f"{author.username} ({label}; mutuals: {mutuals}): {post.content}")
+    parent = f" to {post.in_reply_to.author.username}" if post.in_reply_to else ""
+    print(f"{author.username} ({label}; mutuals: {mutuals}){parent}: {post.content}")
+    for reply in post.replies.nodes if post.replies else []:
+        print(f"  {reply.author.username}: {reply.content}")
 
 
 def main(url: str, username: str, password: str) -> None:

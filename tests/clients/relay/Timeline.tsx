@@ -18,6 +18,11 @@ export function Timeline() {
                 author {
                   ...Badge_user
                 }
+                inReplyTo {
+                  author {
+                    ...Badge_user
+                  }
+                }
               }
             }
           }
@@ -32,7 +37,14 @@ export function Timeline() {
       <ul>
         {viewer?.timeline?.edges.map(({ node }) => (
           <li key={node.id}>
-            <Badge user={node.author} />: {node.content}
+            <Badge user={node.author} />
+            {node.inReplyTo && (
+              <>
+                {" "}
+                to <Badge user={node.inReplyTo.author} />
+              </>
+            )}
+            : {node.content}
           </li>
         )) ?? <li>could not be loaded</li>}
       </ul>

@@ -59,8 +59,8 @@ fn sign_in(server: &Server, username: &str, password: &str) -> Result<String, Bo
     })
 }
 
-/// Formats a post of a feed as a line.
-fn line(post: feed::FeedViewerTimelineNodes) -> String {
+/// Formats a post of a feed as a line, followed by one for each reply.
+fn lines(post: feed::FeedViewerTimelineNodes) -> Vec<String> {
     use feed::RelationStatus;
     let author = post.author;
     let label = match author.relation.map(|relation| relation.status) {
@@ -76,14 +76,18 @@ fn line(post: feed::FeedViewerTimelineNodes) -> String {
         names.join(" ")
     });
     let mutuals = mutuals.as_deref().unwrap_or("not loaded");
-    format!("{} ({label}; mutuals: {mutuals}): {}", author.username, post.content)
+    let parent = post.in_reply_to.map(|parent| format!(" to {}", parent.author.username)).unwrap_or_default();
+    let line = format!("{} ({label}; mutuals: {mutuals}){parent}: {}", author.username, post.content);
+    let replies = post.replies.into_iter().flat_map(|replies| replies.nodes);
+    let below = replies.map(|reply| format!("  {}: {}", reply.author.username, reply.content));
+    std::iter::once(line).chain(below).collect()
 }
 
-/// Signs in, and returns the newest posts of the user's feed, one line each.
+/// Signs in, and returns the newest posts of the user's feed with their replies, one line each.
 pub(crate) fn read_feed(url: &str, username: &str, password: &str) -> Result<Vec<String>, Box<dyn Error>> {
     let token = sign_in(&Server { url, token: None }, username, password)?;
     let server = Server { url, token: Some(token) };
     let viewer = server.execute::<Feed>(feed::Variables { first: 10 })?.viewer.ok_or("not signed in")?;
     let timeline = viewer.timeline.ok_or("the timeline is temporarily unavailable")?;
-    Ok(timeline.nodes.into_iter().map(line).collect())
+    Ok(timeline.nodes.into_iter().flat_map(lines).collect())
 }

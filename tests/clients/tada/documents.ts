@@ -34,6 +34,19 @@ export const PostParts = graphql(`
         }
       }
     }
+    inReplyTo {
+      author {
+        username
+      }
+    }
+    replies(first: 2) {
+      nodes {
+        content
+        author {
+          username
+        }
+      }
+    }
   }
 `);
 

@@ -43,9 +43,12 @@ async function signIn(url: string, input: VariablesOf<typeof SignIn>["input"]): 
   return login.token;
 }
 
-function describe({ content, author }: ResultOf<typeof PostParts>): string {
+function describe({ content, author, inReplyTo, replies }: ResultOf<typeof PostParts>): string {
   const mutuals = author.mutuals?.nodes.map(({ username }) => username).join(" ") ?? "not loaded";
-  return `${author.username} (${author.relation?.status ?? "the viewer"}; mutuals: ${mutuals}): ${content}`;
+  const parent = inReplyTo ? ` to ${inReplyTo.author.username}` : "";
+  const line = `${author.username} (${author.relation?.status ?? "the viewer"}; mutuals: ${mutuals})${parent}: ${content}`;
+  const below = replies?.nodes.map((reply) => `  ${reply.author.username}: ${reply.content}`) ?? [];
+  return [line, ...below].join("\n");
 }
 
 const [url = "", username = "", password = ""] = process.argv.slice(2);

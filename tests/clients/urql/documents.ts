@@ -134,6 +134,12 @@ export const Timeline = graphql(
               author {
                 ...Badge
               }
+              inReplyTo {
+                id
+                author {
+                  ...Badge
+                }
+              }
             }
           }
         }

@@ -76,13 +76,14 @@ async fn a_reply_is_listed_counted_and_shows_its_parent() {
     let parent = publish(&world, &ada, json!({})).await.unwrap();
     let child = reply(&world, &bob, &parent).await;
     let quoting = publish(&world, &bob, json!({ "quoteOf": parent })).await.unwrap();
-    let fields = "isReply inReplyTo { id author { username } } quoteOf { id } replyCount quoteCount
+    let fields = "isReply inReplyTo { id author { username } } isQuote quoteOf { id } replyCount quoteCount
         replies { nodes { id author { relation { status } } } } quotes { edges { node { id } } } ancestors { id }";
     let (none, one) = (json!({ "nodes": [] }), json!({ "edges": [] }));
     assert_eq!(
         post(&world, &ada, &parent, fields).await,
         json!({
-            "isReply": false, "inReplyTo": null, "quoteOf": null, "replyCount": 1, "quoteCount": 1,
+            "isReply": false, "inReplyTo": null, "isQuote": false, "quoteOf": null,
+            "replyCount": 1, "quoteCount": 1,
             "replies": { "nodes": [{ "id": child, "author": { "relation": { "status": "NONE" } } }] },
             "quotes": { "edges": [{ "node": { "id": quoting } }] }, "ancestors": [],
         })
@@ -99,7 +100,8 @@ async fn a_reply_is_listed_counted_and_shows_its_parent() {
         (&shown["isReply"], &shown["inReplyTo"], &shown["ancestors"]),
         (&json!(true), &Value::Null, &json!([]))
     );
-    assert_eq!(post(&world, &ada, &quoting, fields).await["quoteOf"], Value::Null);
+    let shown = post(&world, &ada, &quoting, fields).await;
+    assert_eq!((&shown["isQuote"], &shown["quoteOf"]), (&json!(true), &Value::Null));
 }
 
 #[tokio::test]

@@ -145,7 +145,7 @@ async fn every_stop_of_the_tour_does_what_it_shows() {
     let token =
         world.ask(None, sign_in, json!({})).await["data"]["login"]["token"].as_str().unwrap().to_owned();
     let tour = tour();
-    assert!(tour.len() >= 27, "{:?}", tour.keys());
+    assert!(tour.len() >= 29, "{:?}", tour.keys());
     for (name, (query, variables)) in tour {
         let response = world.ask(Some(&token), &query, variables).await;
         if query.contains("\nsubscription ") {
@@ -169,6 +169,9 @@ async fn every_stop_of_the_tour_does_what_it_shows() {
             "a-blocked-user" => assert_eq!(response["data"]["user"]["posts"]["totalCount"], 0, "{text}"),
             "unblock" => assert_ne!(response["data"]["unblock"]["user"]["posts"]["totalCount"], 0, "{text}"),
             "request" => assert!(!text.contains("\"requestedSince\":null"), "{text}"),
+            "reply" => {
+                assert!(text.contains("MentionSegment") && text.contains("\"replyCount\":1"), "{text}")
+            }
             "delete" => assert_eq!(response["data"]["deletePost"]["deletedPostId"], "UG9zdDo4MDAx"),
             "by-id" => assert!(!text.contains("null"), "{text}"),
             _ => {}
@@ -198,6 +201,24 @@ fn a_visitor_of_the_playground_finds_its_way() {
         "the panel signs in as ada",
         "a subscription receives a post",
         "a link opens the content of a tab",
+    ] {
+        assert!(stdout.contains(seen), "{stdout}");
+    }
+}
+
+#[test]
+fn two_people_hold_a_conversation_in_the_demo() {
+    let (_redis, server) = demo_server();
+    let stdout = run("conversation.mjs", &[&format!("http://{}", server.address), PICTURES]);
+    for seen in [
+        "a reply from the card of a post arrived, and was counted in both windows",
+        "a reply appeared in an open conversation without a reload",
+        "the page of a reply showed the post above it",
+        "a quote showed the quoted post",
+        "a deleted reply vanished from the open conversation, and from the quote",
+        "appeared on return to the page, and vanished after its deletion",
+        "a reply to a deleted post was rejected in its form",
+        "0 console errors, 0 requests to other origins",
     ] {
         assert!(stdout.contains(seen), "{stdout}");
     }

@@ -40,7 +40,8 @@ fn python(program: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// Four follow Ada, who follows two of them, and these two each other; they have published three posts.
+/// Four follow Ada, who follows two of them, and these two each other; they have published three posts, the last in reply to the
+/// second.
 fn small_world() -> Redis {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
@@ -59,8 +60,12 @@ fn small_world() -> Redis {
     for (user, followee) in follows.iter().filter_map(|pair| pair.split_once(' ')) {
         change(user, &format!("follow(input: {{ userId: {} }})", people[followee].1));
     }
-    for (user, content) in [("ben", "one"), ("ben", "two"), ("cem", "three")] {
-        change(user, &format!("publish(input: {{ content: \"{content}\" }})"));
+    for (user, post) in [
+        ("ben", "content: \"one\""),
+        ("ben", "content: \"two\""),
+        ("cem", "content: \"three\", inReplyTo: \"UG9zdDoy\""),
+    ] {
+        change(user, &format!("publish(input: {{ {post} }})"));
     }
     redis
 }
@@ -82,8 +87,9 @@ fn typed_documents_are_generated_and_named_by_their_hashes() {
     let stdout = stdout_of(&mut script("codegen", &[&server.url(), "ada", PASSWORD]));
     let expected = "\
         login refused: WRONG_CREDENTIALS, as a whole\n\
-        cem (followed both ways; mutuals: ben ada): three\n\
+        cem (followed both ways; mutuals: ben ada) to ben: three\n\
         ben (followed both ways; mutuals: cem ada): two\n\
+        \x20 cem: three\n\
         ben (followed both ways; mutuals: cem ada): one\n\
         followers: eve dee of 4\n\
         followers: cem ben of 4\n\
@@ -181,7 +187,7 @@ fn assert_changes_show_everywhere(client: &str, redis: &Redis, server: &Server) 
 
     let page = |ben: &str, followers: u32, following: u32, posts: &str| {
         let lists = format!("following: {following}; cem MUTUAL; ben {ben}; posts: {posts}");
-        let timeline = format!("timeline; cem MUTUAL: three; ben {ben}: two; ben {ben}: one");
+        let timeline = format!("timeline; cem MUTUAL to ben {ben}: three; ben {ben}: two; ben {ben}: one");
         format!("ben {ben}, followers: {followers}; {lists}; {timeline}")
     };
     let expected = [
@@ -227,8 +233,9 @@ fn types_are_inferred_from_the_text_of_a_query() {
     let redis = small_world();
     let server = Server::over(&redis, &[]);
     let expected = "\
-        cem (MUTUAL; mutuals: ben ada): three\n\
+        cem (MUTUAL; mutuals: ben ada) to ben: three\n\
         ben (MUTUAL; mutuals: cem ada): two\n\
+        \x20 cem: three\n\
         ben (MUTUAL; mutuals: cem ada): one\n";
     assert_eq!(stdout_of(&mut script("tada", &[&server.url(), "ada", PASSWORD])), expected);
 }
@@ -241,8 +248,9 @@ fn a_typed_client_is_generated_for_python() {
     let server = Server::over(&redis, &[]);
     let expected = "\
         These are no name and password.\n\
-        cem (MUTUAL, followed when this was written; mutuals: ben ada): three\n\
+        cem (MUTUAL, followed when this was written; mutuals: ben ada) to ben: three\n\
         ben (MUTUAL, followed when this was written; mutuals: cem ada): two\n\
+        \x20 cem: three\n\
         ben (MUTUAL, followed when this was written; mutuals: cem ada): one\n";
     assert_eq!(stdout_of(&mut python("python", &["main.py", &server.url(), "ada", PASSWORD])), expected);
 }
@@ -255,8 +263,9 @@ fn a_client_in_rust_is_derived_from_the_schema() {
     assert_eq!(rejected.to_string(), "These are no name and password.");
     let feed = client::read_feed(&server.url(), "ada", PASSWORD).unwrap();
     let expected = [
-        "cem (followed both ways; mutuals: ben ada): three",
+        "cem (followed both ways; mutuals: ben ada) to ben: three",
         "ben (followed both ways; mutuals: cem ada): two",
+        "  cem: three",
         "ben (followed both ways; mutuals: cem ada): one",
     ];
     assert_eq!(feed, expected);

@@ -1,0 +1,79 @@
+// The page of a post: the posts above it, the post with a form to reply, and its replies or the posts that quote it.
+
+import { useRef } from "react";
+import { useRefreshing } from "../api/useRefreshing";
+import { useRetryingQuery } from "../api/useRetryingQuery";
+import { graphql } from "../generated";
+import { PageHeading } from "../navigation/PageHeading";
+import { paths, type PostTab } from "../navigation/routes";
+import { Tabs } from "../navigation/Tabs";
+import { NotFound } from "../shell/NotFound";
+import { PostCard } from "../timeline/PostCard";
+import { ReplyForm } from "../timeline/ReplyForm";
+import { Missing } from "../ui/Missing";
+import { Ancestors } from "./Ancestors";
+import { Quotes } from "./Quotes";
+import { Replies } from "./Replies";
+
+const PostQuery = graphql(`
+  query Post($id: ID!) {
+    post(id: $id) {
+      id
+      replyCount
+      quoteCount
+      author {
+        id
+        displayName
+      }
+      ancestors(first: 40) {
+        id
+        ...PostCard
+      }
+      ...PostCard
+      ...ReplyForm
+    }
+  }
+`);
+
+interface PostPageProps {
+  id: string;
+  tab: PostTab;
+}
+
+export function PostPage({ id, tab }: PostPageProps) {
+  const box = useRef<HTMLTextAreaElement>(null);
+  const { data, ...reading } = useRetryingQuery({
+    query: PostQuery,
+    variables: { id },
+    requestPolicy: "cache-and-network",
+  });
+  useRefreshing(reading.refetch);
+  if (!data) return <Missing what="the post" reading={reading} />;
+  const { post } = data;
+  if (!post) return <NotFound title="Post not found">This post does not exist, or you cannot see it.</NotFound>;
+  const tabs = [
+    { label: "Replies", count: post.replyCount, to: paths.post(id), isCurrent: tab === "replies" },
+    { label: "Quotes", count: post.quoteCount, to: paths.post(id, "quotes"), isCurrent: tab === "quotes" },
+  ];
+  const isBelowParent = post.ancestors !== null && post.ancestors.length > 0;
+  return (
+    <div className="page">
+      <div className="column">
+        {post.ancestors ? <Ancestors posts={post.ancestors} /> : <Missing what="the posts above" reading={reading} />}
+        <PageHeading
+          title={`Post by ${post.author.displayName}`}
+          isBelowTop={isBelowParent}
+          className="visually-hidden"
+        >
+          Post by {post.author.displayName}
+        </PageHeading>
+        <section className="own-page" aria-label="Post">
+          <PostCard post={post} isBelowParent={isBelowParent} onReply={() => box.current?.focus()} />
+          <ReplyForm post={post} box={box} />
+        </section>
+        <Tabs label="Conversation" tabs={tabs} />
+        {tab === "replies" ? <Replies postId={id} /> : <Quotes postId={id} />}
+      </div>
+    </div>
+  );
+}

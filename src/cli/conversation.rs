@@ -1,0 +1,213 @@
+//! Generates the posts of a demo world: what people say, and how others take it up.
+//!
+//! The time is divided into rounds. At the end of each round, people respond to the latest posts of the round, in turns:
+//! a turn responds to the one before it. Few responses thus refer to a post just before them, and many posts can be
+//! published together.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use rand::RngExt as _;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom as _;
+
+use crate::cli::posts::{self, Topic};
+use crate::cli::world::{Reference, Saying, Sayings};
+use crate::model::clock::Timestamp;
+use crate::model::post::{Content, Platform};
+use crate::model::user::Username;
+
+/// Mean number of posts per user.
+const MEAN: usize = 8;
+/// Maximum number of rounds.
+const ROUNDS: usize = 52;
+/// Minimum number of posts per round.
+const LEAST: usize = 16;
+/// The turns of a round, each with its share of the posts and the share of the round's time at which it ends. The first
+/// responds to nothing.
+const TURNS: [(f64, f64); 4] = [(0.66, 0.95), (0.18, 0.97), (0.1, 0.98), (0.06, 0.99)];
+/// Number of attempts to find a response before something else is said.
+const ATTEMPTS: usize = 5;
+/// Share of quotes among the responses to statements.
+const QUOTES: f64 = 0.2;
+
+/// Those who may speak. Users are indices.
+pub(super) struct Society {
+    /// The names of all users.
+    pub(super) names: Vec<Username>,
+    /// Each user's followers.
+    pub(super) followers: Vec<Vec<u32>>,
+    /// Users whose posts only followers see, so that they do not take part in conversations.
+    pub(super) private: HashSet<u32>,
+}
+
+/// A post of the current round.
+struct Said {
+    author: u32,
+    topic: Topic,
+    /// The author of the post to which it replies.
+    addressed: Option<u32>,
+    /// Those who have responded to it. No one does so twice.
+    responders: Vec<u32>,
+}
+
+impl Said {
+    fn new(author: u32, topic: Topic, addressed: Option<u32>) -> Self {
+        Self { author, topic, addressed, responders: Vec::new() }
+    }
+}
+
+/// The generator of all posts, round by round.
+struct Speech {
+    rng: StdRng,
+    society: Society,
+    /// For each user, the probability that they say something when they could.
+    zeal: Vec<f64>,
+    rounds: usize,
+    count: usize,
+    began: Timestamp,
+    /// Duration of all rounds, in milliseconds.
+    duration: i64,
+}
+
+/// Returns all posts, in chronological order. Some people post often, many now and then, and some never.
+pub(super) fn sayings(mut rng: StdRng, society: Society, (began, duration): (Timestamp, i64)) -> Sayings {
+    let users = society.names.len();
+    let zeal = (0..users).map(|_| rng.random::<f64>().powi(3).max(0.001)).collect();
+    let count = users * MEAN;
+    let rounds = (count / LEAST).clamp(1, ROUNDS);
+    let mut speech = Speech { rng, society, zeal, rounds, count, began, duration };
+    let sayings = (0..rounds).flat_map(move |round| speech.round(round));
+    Sayings { count, reach: count.div_ceil(rounds), sayings: Box::new(sayings) }
+}
+
+impl Speech {
+    /// Returns the posts of a round.
+    fn round(&mut self, round: usize) -> Vec<Saying> {
+        let first = self.count * round / self.rounds;
+        let size = self.count * (round + 1) / self.rounds - first;
+        let mut sayings = Vec::with_capacity(size);
+        let mut said: Vec<Said> = Vec::with_capacity(size);
+        let (mut began, mut before) = (0.0, 0..0);
+        for (turn, (share, ended)) in TURNS.into_iter().enumerate() {
+            let last_turn = turn + 1 == TURNS.len();
+            let length = if last_turn { size - said.len() } else { part(size, share) };
+            for number in 0..length {
+                let response = (0..ATTEMPTS).find_map(|_| self.response(&mut said, before.clone()));
+                let (post, content, reference) = response.unwrap_or_else(|| self.statement());
+                let at = self.time(round, began + (ended - began) * ratio(number, length));
+                sayings.push(Saying {
+                    author: post.author,
+                    content: Content::parse(&content).expect(RULE),
+                    platform: posts::platform(&mut self.rng).map(|name| Platform::parse(name).expect(RULE)),
+                    at,
+                    reference: reference.map(|reference| reference.after(first)),
+                });
+                said.push(post);
+            }
+            before = said.len() - length..said.len();
+            began = ended;
+        }
+        sayings
+    }
+
+    /// Returns the time at a share of a round.
+    fn time(&self, round: usize, share: f64) -> Timestamp {
+        let rounds = i64::try_from(self.rounds).unwrap_or(i64::MAX);
+        let length = self.duration / rounds;
+        // A round is much shorter than the integers that a float can represent.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "see above")]
+        let within = (length as f64 * share) as i64;
+        let round = i64::try_from(round).unwrap_or(i64::MAX);
+        Timestamp::from_millis(self.began.as_millis() + length.saturating_mul(round) + within)
+    }
+
+    /// Returns a post that responds to nothing.
+    fn statement(&mut self) -> (Said, String, Option<Reference>) {
+        // Ada is always accepted as an author, so that she has posts.
+        let author = loop {
+            let user = self.rng.random_range(0..self.zeal.len());
+            if user == 0 || self.rng.random_bool(self.zeal[user]) {
+                break user;
+            }
+        };
+        let (content, topic) = posts::saying(&mut self.rng);
+        (Said::new(index(author), topic, None), content, None)
+    }
+
+    /// Returns a response to one of these posts; `None` if no one has an answer to the one that is drawn.
+    fn response(
+        &mut self,
+        said: &mut [Said],
+        among: Range<usize>,
+    ) -> Option<(Said, String, Option<Reference>)> {
+        let target = self.notable(said, among)?;
+        let Said { author: other, topic, addressed, ref mut responders } = said[target];
+        let addressed = addressed.filter(|_| self.rng.random_bool(0.7));
+        let author = addressed.or_else(|| self.follower(other))?;
+        if responders.contains(&author) {
+            return None;
+        }
+        let is_quote = topic.is_of_statement() && self.rng.random_bool(QUOTES);
+        let (reference, (content, topic), addressed) = if is_quote {
+            (Reference::Quote(target), posts::quote(&mut self.rng), None)
+        } else {
+            (Reference::Reply(target), self.reply(other, author, topic)?, Some(other))
+        };
+        responders.push(author);
+        Some((Said::new(author, topic, addressed), content, Some(reference)))
+    }
+
+    /// Returns a reply by `author` to a post by `other`. Some mention another follower of that user.
+    fn reply(&mut self, other: u32, author: u32, topic: Topic) -> Option<(String, Topic)> {
+        let friend = self.follower(other).filter(|&friend| friend != author && self.rng.random_bool(0.25));
+        let name = friend.map(|friend| self.society.names[friend as usize].as_str());
+        posts::reply(&mut self.rng, topic, name)
+    }
+
+    /// Draws one of these posts: a late one, and rather one whose author has many followers.
+    fn notable(&mut self, said: &[Said], among: Range<usize>) -> Option<usize> {
+        let Society { followers, private, .. } = &self.society;
+        let candidates: Vec<usize> = (0..3)
+            .filter(|_| !among.is_empty())
+            .map(|_| {
+                let age = self.rng.random::<f64>().powi(3);
+                among.end - 1 - part(among.len() - 1, age)
+            })
+            .filter(|&post| !private.contains(&said[post].author))
+            .collect();
+        candidates.into_iter().max_by_key(|&post| followers[said[post].author as usize].len())
+    }
+
+    /// Draws a follower of a user whose own posts everyone sees.
+    fn follower(&mut self, of: u32) -> Option<u32> {
+        let Society { followers, private, .. } = &self.society;
+        let drawn = followers[of as usize].choose(&mut self.rng).copied();
+        drawn.filter(|follower| !private.contains(follower))
+    }
+}
+
+const RULE: &str = "posts of the demo world are valid";
+
+fn index(user: usize) -> u32 {
+    u32::try_from(user).expect("a demo world has at most a million users")
+}
+
+/// Returns a share of a number, from 0 to 1, rounded down.
+fn part(of: usize, share: f64) -> usize {
+    // The number of posts is much smaller than the integers that a float can represent.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "positive, and see above"
+    )]
+    let part = (of as f64 * share) as usize;
+    part
+}
+
+/// Returns the ratio of two numbers of posts.
+#[expect(clippy::cast_precision_loss, reason = "much smaller than the integers that a float can represent")]
+fn ratio(number: usize, of: usize) -> f64 {
+    number as f64 / of as f64
+}
