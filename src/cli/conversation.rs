@@ -1,7 +1,7 @@
 //! Generates the posts of a demo world: what people say, and how others take it up.
 //!
-//! The time is divided into rounds. At the end of each round, people respond to the latest posts of the round, in turns:
-//! a turn responds to the one before it. Few responses thus refer to a post just before them, and many posts can be
+//! The time is divided into rounds. Later in a round, people also respond to the latest posts of the round, in turns: a
+//! turn responds to the one before it. Few responses thus refer to a post just before them, and many posts can be
 //! published together.
 
 use std::collections::HashSet;
@@ -23,9 +23,13 @@ const MEAN: usize = 8;
 const ROUNDS: usize = 52;
 /// Minimum number of posts per round.
 const LEAST: usize = 16;
-/// The turns of a round, each with its share of the posts and the share of the round's time at which it ends. The first
-/// responds to nothing.
-const TURNS: [(f64, f64); 4] = [(0.66, 0.95), (0.18, 0.97), (0.1, 0.98), (0.06, 0.99)];
+/// The turns of a round, each with its share of the posts and the share of the round's time at which it ends. In the first
+/// turn, no one responds to another.
+const TURNS: [(f64, f64); 4] = [(0.5, 0.75), (0.24, 0.9), (0.16, 0.96), (0.1, 0.995)];
+/// Share of responses among the posts of the other turns.
+const RESPONSES: f64 = 0.6;
+/// Share of replies to a reply that the author of the first post writes, rather than others.
+const ADDRESSED: f64 = 0.5;
 /// Number of attempts to find a response before something else is said.
 const ATTEMPTS: usize = 5;
 /// Share of quotes among the responses to statements.
@@ -93,7 +97,8 @@ impl Speech {
             let last_turn = turn + 1 == TURNS.len();
             let length = if last_turn { size - said.len() } else { part(size, share) };
             for number in 0..length {
-                let response = (0..ATTEMPTS).find_map(|_| self.response(&mut said, before.clone()));
+                let attempts = if self.rng.random_bool(RESPONSES) { ATTEMPTS } else { 0 };
+                let response = (0..attempts).find_map(|_| self.response(&mut said, before.clone()));
                 let (post, content, reference) = response.unwrap_or_else(|| self.statement());
                 let at = self.time(round, began + (ended - began) * ratio(number, length));
                 sayings.push(Saying {
@@ -143,7 +148,7 @@ impl Speech {
     ) -> Option<(Said, String, Option<Reference>)> {
         let target = self.notable(said, among)?;
         let Said { author: other, topic, addressed, ref mut responders } = said[target];
-        let addressed = addressed.filter(|_| self.rng.random_bool(0.7));
+        let addressed = addressed.filter(|_| self.rng.random_bool(ADDRESSED));
         let author = addressed.or_else(|| self.follower(other))?;
         if responders.contains(&author) {
             return None;
