@@ -21,6 +21,7 @@ pub mod diagnosis;
 mod distribution;
 pub mod draft;
 mod durable;
+pub mod edit;
 mod encode;
 pub mod error;
 pub mod exclusion;

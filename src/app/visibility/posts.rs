@@ -9,11 +9,14 @@ use futures::future::{try_join, try_join_all};
 
 use crate::app::archive::Listed;
 use crate::app::error::Error;
-use crate::app::post::read::{HasLimited, LimitedAmong, PostCount, PostPage, PostRecords, Referrers};
+use crate::app::post::read::{
+    EarlierVersions, HasLimited, LimitedAmong, PostCount, PostPage, PostRecords, Referrers,
+};
 use crate::app::read::{Load, Many, Shared};
 use crate::app::visibility::{PostAccess, Visible};
 use crate::model::clock::Period;
 use crate::model::details::ReferrerKind;
+use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
@@ -48,6 +51,15 @@ impl<L: Load> Visible<'_, L> {
         window: Window<PostId>,
     ) -> Result<Arc<Page<PostId>>, Error> {
         self.load.load(Referrers { target, kind, window }).await
+    }
+
+    /// Returns the earlier versions of a post that are kept, newest first. The caller has found the post to be visible.
+    /// Makes no round trip for a post that was never edited; otherwise one, plus one query if the post is archived.
+    pub async fn earlier_versions(&self, post: &Post) -> Result<Arc<[EarlierVersion]>, Error> {
+        match post.details.edition {
+            0 => Ok(Arc::new([])),
+            edition => self.load.load(EarlierVersions { post: post.id, before: edition }).await,
+        }
     }
 
     /// Returns pages of several users' posts that were created in a period, in the order of the requests, without the
