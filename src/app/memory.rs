@@ -102,6 +102,7 @@ impl App {
             sampler.names().await?,
             sampler.subjects().await?,
             sampler.posts().await?,
+            sampler.edits().await?,
             sampler.visits().await?,
             sampler.regions().await?,
         ];
@@ -208,14 +209,27 @@ impl<'a> Sampler<'a> {
 
     /// Measures posts that are not deleted.
     async fn posts(&self) -> Result<Footprint, Error> {
-        let last = draft::last_id(self.keys()).send("memory: posts", self.app.store()).await?;
-        let posts = evenly_spaced(last, MAX_KEYS).filter_map(|index| PostId::new(index + 1));
-        let posts: Vec<PostId> = posts.collect();
+        let (posts, last) = self.sampled_posts().await?;
         let records = self.send(posts.iter().map(|post| post::read(self.keys(), *post))).await?;
         let live = posts.iter().zip(records).filter(|(_, record)| matches!(record, Record::Live(_)));
         let sample = self.sample(live.map(|(post, _)| memory::post(self.keys(), *post))).await?;
         let count = extrapolate(sample.len() as u64, posts.len() as u64, last);
         Ok(Footprint::new("post", count, &sample))
+    }
+
+    /// Measures the earlier versions of posts.
+    async fn edits(&self) -> Result<Footprint, Error> {
+        let (posts, last) = self.sampled_posts().await?;
+        let sample = self.sample(posts.iter().map(|post| memory::edits(self.keys(), *post))).await?;
+        let items = sample.iter().map(|usage| usage.items).sum();
+        Ok(Footprint::new("earlier version", extrapolate(items, posts.len() as u64, last), &sample))
+    }
+
+    /// Returns the sampled post ids, some of which may not belong to a post, and the last id issued.
+    async fn sampled_posts(&self) -> Result<(Vec<PostId>, u64), Error> {
+        let last = draft::last_id(self.keys()).send("memory: posts", self.app.store()).await?;
+        let posts = evenly_spaced(last, MAX_KEYS).filter_map(|index| PostId::new(index + 1));
+        Ok((posts.collect(), last))
     }
 
     /// Measures the last day with visits.

@@ -62,6 +62,21 @@ impl<L: Load> Visible<'_, L> {
         }
     }
 
+    /// Returns the earlier versions of these posts, which the caller may see, in the same order. Makes no round trip if no
+    /// post was ever edited; otherwise one, plus one query if an edited post is archived.
+    pub async fn all_earlier_versions(
+        &self,
+        posts: &[&Arc<Post>],
+    ) -> Result<Vec<Arc<[EarlierVersion]>>, Error> {
+        let read = |post: &&Arc<Post>| EarlierVersions { post: post.id, before: post.details.edition };
+        let reads: Vec<EarlierVersions> =
+            posts.iter().map(read).filter(|versions| versions.before > 0).collect();
+        let found = if reads.is_empty() { Arc::new([]) } else { self.load.load(Many(reads)).await? };
+        let mut found = found.iter();
+        let mut versions = |edition: u32| if edition > 0 { found.next().cloned() } else { None };
+        Ok(posts.iter().map(|post| versions(post.details.edition).unwrap_or_default()).collect())
+    }
+
     /// Returns pages of several users' posts that were created in a period, in the order of the requests, without the
     /// posts that the viewer may not see. Makes one round trip, plus one query if a page continues in the archive; and
     /// further ones for authors of whom the viewer may only see some posts.
