@@ -97,7 +97,7 @@ pub enum Feature {
     Boundaries,
     /// Accounts have been suspended or deleted.
     Inactivity,
-    /// There are replies, or posts that quote others.
+    /// There are replies, posts that quote others, or edited posts.
     Conversations,
 }
 
