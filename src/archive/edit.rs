@@ -33,9 +33,8 @@ impl Archive {
                 if lock.build().execute(&mut *transaction).await?.rows_affected() == 0 {
                     return Ok(Edited::Deleted);
                 }
-                let mut read = QueryBuilder::<Sql>::new(
-                    "SELECT content, created_at, details FROM posts WHERE id = ",
-                );
+                let mut read =
+                    QueryBuilder::<Sql>::new("SELECT content, created_at, details FROM posts WHERE id = ");
                 let (old, created_at, details): (String, i64, Option<String>) =
                     read.push_bind(id).build_query_as().fetch_one(&mut *transaction).await?;
                 let before = parse_details(*post, details.as_deref())?;

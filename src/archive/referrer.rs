@@ -69,7 +69,9 @@ impl Archive {
                     let (text,): (Option<String>,) =
                         read.build_query_as().fetch_one(&mut *transaction).await?;
                     let mut update = QueryBuilder::<Sql>::new("UPDATE posts SET details = ");
-                    update.push_bind(counted(parse_details(post, text.as_deref())?, kind, is_entered)).push(" WHERE id = ");
+                    update
+                        .push_bind(counted(parse_details(post, text.as_deref())?, kind, is_entered))
+                        .push(" WHERE id = ");
                     update.push_bind(target).build().execute(&mut *transaction).await?;
                 }
                 transaction.commit().await?;

@@ -31,7 +31,6 @@ use crate::store::{Feature, relation, timeline};
 /// in case the counter has fallen back.
 const ATTEMPTS: u32 = 24;
 
-
 /// A post as its author requests it, not yet validated.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PublishRequest<'a> {

@@ -169,7 +169,8 @@ impl Post {
     #[graphql(directive = list_size::apply(Some(2), None, None, None))]
     async fn edits(&self) -> Option<Result<Vec<PostEdit>, Error>> {
         let versions = self.scope.visible().earlier_versions(&self.record).boxed().await;
-        let edit = |version: &EarlierVersion| PostEdit { scope: Arc::clone(&self.scope), version: version.clone() };
+        let edit =
+            |version: &EarlierVersion| PostEdit { scope: Arc::clone(&self.scope), version: version.clone() };
         Some(versions.map(|versions| versions.iter().map(edit).collect()))
     }
 

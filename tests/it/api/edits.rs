@@ -27,7 +27,13 @@ async fn edit(world: &World, person: &Person, input: Value) -> Value {
 }
 
 /// Edits a post after a second, and returns the texts of its versions, the current one first.
-async fn edit_to(world: &World, person: &Person, post: &str, content: &str, key: Option<&str>) -> Vec<String> {
+async fn edit_to(
+    world: &World,
+    person: &Person,
+    post: &str,
+    content: &str,
+    key: Option<&str>,
+) -> Vec<String> {
     world.clock.advance(Duration::from_secs(1));
     let input = json!({ "postId": post, "content": content, "idempotencyKey": key });
     let edited = edit(world, person, input).await;
@@ -64,9 +70,7 @@ async fn an_edited_post_has_its_new_text_everywhere_and_its_earlier_versions() {
     deliver_all(&world.app).await;
     let query = "{ viewer { timeline { nodes { content editedAt edits { content } } } } }";
     let timeline = async || world.data(Some(&people[1].token), query, Value::Null).await;
-    let node = |content: &str, edited_at: Value, edits: Value| {
-        json!({ "viewer": { "timeline": { "nodes": [{ "content": content, "editedAt": edited_at, "edits": edits }] } } })
-    };
+    let node = |content: &str, edited_at: Value, edits: Value| json!({ "viewer": { "timeline": { "nodes": [{ "content": content, "editedAt": edited_at, "edits": edits }] } } });
     assert_eq!(timeline().await, node("first", Value::Null, json!([])));
 
     world.clock.advance(Duration::from_secs(1));
@@ -124,7 +128,10 @@ async fn what_cannot_be_edited_is_an_error_that_names_the_field() {
         assert_eq!(found, (expected.to_owned(), json!(["input", "content"])));
     }
     let input = json!({ "postId": post, "content": "x", "idempotencyKey": "" });
-    assert_eq!(error(&world, &ada, input).await, ("TOO_SHORT".to_owned(), json!(["input", "idempotencyKey"])));
+    assert_eq!(
+        error(&world, &ada, input).await,
+        ("TOO_SHORT".to_owned(), json!(["input", "idempotencyKey"]))
+    );
     let shown = read(&world, None, &post).await;
     assert_eq!(shown, json!({ "content": "mine", "editedAt": null, "edits": [] }));
 }
@@ -187,7 +194,8 @@ async fn an_edit_changes_only_the_text() {
 async fn a_key_names_one_edit_or_one_post() {
     let world = World::new().await;
     let people = world.people(2).await;
-    let [post, other] = [publish(&world, &people[0], "first").await, publish(&world, &people[0], "other").await];
+    let [post, other] =
+        [publish(&world, &people[0], "first").await, publish(&world, &people[0], "other").await];
     let keyed = async |content: &str| edit_to(&world, &people[0], &post, content, Some("key")).await;
     assert_eq!(keyed("second").await, ["second", "first"]);
     assert_eq!(keyed("second").await, ["second", "first"]);
@@ -250,7 +258,8 @@ async fn edits_at_the_same_time_are_made_one_after_the_other() {
     let edits = (1..=6).map(|number| {
         let key = format!("key {}", number % 2);
         let content = if number > 3 { format!("keyed {}", number % 2) } else { number.to_string() };
-        let input = json!({ "postId": post, "content": content, "idempotencyKey": (number > 3).then_some(key) });
+        let input =
+            json!({ "postId": post, "content": content, "idempotencyKey": (number > 3).then_some(key) });
         edit(&world, &people[0], input)
     });
     for edited in join_all(edits).await {
@@ -277,7 +286,10 @@ async fn edits_take_from_the_limit_of_posts() {
         let edited = edit(&world, &people[0], input).await;
         assert_eq!(edited["userErrors"][0]["code"], "THROTTLED");
         let message = edited["userErrors"][0]["message"].as_str().unwrap();
-        assert!(message.starts_with("You have published or edited too many posts. Try again in"), "{message}");
+        assert!(
+            message.starts_with("You have published or edited too many posts. Try again in"),
+            "{message}"
+        );
     }
     assert_eq!(texts(&read(&world, None, &post).await)[0], "3");
     let publish = "mutation { publish(input: { content: \"x\" }) { userErrors { code } } }";
@@ -292,17 +304,15 @@ async fn a_command_that_is_sent_twice_edits_once() {
     let world = World::new().await;
     let people = world.people(1).await;
     publish(&world, &people[0], "first").await;
-    let edit = Edit {
-        post: PostId::new(1).unwrap(),
-        replaced: 0,
-        content: Content::parse("second").unwrap(),
-    };
+    let edit =
+        Edit { post: PostId::new(1).unwrap(), replaced: 0, content: Content::parse("second").unwrap() };
     let store = world.app.store();
     for (author, expected) in
         [(2, Some(Edited::Deleted)), (1, Some(Edited::Done)), (1, Some(Edited::Conflict))]
     {
         let author = UserId::new(author).unwrap();
-        let edited = store::edit::edit(store.keys(), author, &edit, world.app.now()).send("test", store).await;
+        let edited =
+            store::edit::edit(store.keys(), author, &edit, world.app.now()).send("test", store).await;
         assert_eq!(edited.unwrap(), expected);
     }
     assert_eq!(world.redis.raw::<u64>(&["LLEN", "ff:{p1}:edits"]), 1);
@@ -316,7 +326,9 @@ async fn earlier_versions_cost_one_round_trip_and_only_where_there_are_some() {
     for number in 0..9 {
         ids.push(publish(&world, &people[0], &number.to_string()).await);
     }
-    let page = |fields: &str| format!("{{ user(by: {{ username: \"ann0\" }}) {{ posts {{ nodes {{ content {fields} }} }} }} }}");
+    let page = |fields: &str| {
+        format!("{{ user(by: {{ username: \"ann0\" }}) {{ posts {{ nodes {{ content {fields} }} }} }} }}")
+    };
     let plain = cost(&world, &people[0], &page("")).await;
     assert_eq!(cost(&world, &people[0], &page("editedAt edits { content writtenAt }")).await, plain);
     for id in &ids[..4] {

@@ -100,7 +100,8 @@ impl Edits {
             return fault("a confirmed edit is missing");
         }
         for (earlier, later) in texts.iter().zip(texts.iter().skip(1)).skip(1) {
-            let ended = confirmed.clone().filter(|edit| edit.text == *later).filter_map(|edit| edit.ended).min();
+            let ended =
+                confirmed.clone().filter(|edit| edit.text == *later).filter_map(|edit| edit.ended).min();
             let began = of_post.iter().filter(|edit| edit.text == *earlier).map(|edit| edit.began).min();
             if ended.zip(began).is_some_and(|(ended, began)| ended < began) {
                 return fault("an edit came before one that had been confirmed");

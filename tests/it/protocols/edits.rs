@@ -150,7 +150,8 @@ async fn two_edits_make_two_versions() {
 #[tokio::test]
 async fn an_edit_under_a_key_is_made_once_whatever_happens_before_it_is_repeated() {
     for setup in [&[POST, POST][..], &[POST, POST, EDIT, Call::Move]] {
-        for meanwhile in [&[KEYED][..], &[EDIT], &[OTHER_KEY, KEYED], &[Call::Move, EDIT, KEYED], &[Call::Outage]]
+        for meanwhile in
+            [&[KEYED][..], &[EDIT], &[OTHER_KEY, KEYED], &[Call::Move, EDIT, KEYED], &[Call::Outage]]
         {
             hold_everywhere(setup, KEYED, meanwhile, true).await;
         }
@@ -160,7 +161,14 @@ async fn an_edit_under_a_key_is_made_once_whatever_happens_before_it_is_repeated
 #[tokio::test]
 async fn versions_move_with_their_post() {
     let setup = [POST, POST, EDIT, EDIT];
-    for meanwhile in [&[EDIT][..], &[EDIT, Call::Move, EDIT], &[Call::Move, EDIT], &[REPLY, EDIT], &[DELETE], &[EDIT, DELETE]] {
+    for meanwhile in [
+        &[EDIT][..],
+        &[EDIT, Call::Move, EDIT],
+        &[Call::Move, EDIT],
+        &[REPLY, EDIT],
+        &[DELETE],
+        &[EDIT, DELETE],
+    ] {
         hold_everywhere(&setup, Call::Move, meanwhile, false).await;
     }
 }
@@ -168,7 +176,9 @@ async fn versions_move_with_their_post() {
 #[tokio::test]
 async fn no_version_of_a_deleted_post_is_left() {
     for setup in [&[POST, POST, EDIT][..], &[POST, POST, EDIT, Call::Move]] {
-        for meanwhile in [&[EDIT][..], &[Call::Move], &[EDIT, Call::Move], &[Call::Move, EDIT, Call::Move], &[DELETE]] {
+        for meanwhile in
+            [&[EDIT][..], &[Call::Move], &[EDIT, Call::Move], &[Call::Move, EDIT, Call::Move], &[DELETE]]
+        {
             hold_everywhere(setup, DELETE, meanwhile, false).await;
         }
         for meanwhile in [&[DELETE][..], &[DELETE, Call::Move], &[Call::Move, DELETE, Call::Move]] {

@@ -100,7 +100,10 @@ async fn a_post_is_written_once_and_never_after_its_deletion(kind: Kind) {
         .write(&[], &[(post_id(1), user(7)), (post_id(2), user(7)), (post_id(3), user(7))], &Lists::default())
         .await
         .unwrap();
-    archive.write(&[post(1, 7, "first"), post(2, 7, "late")], &[(post_id(1), user(7))], &Lists::default()).await.unwrap();
+    archive
+        .write(&[post(1, 7, "first"), post(2, 7, "late")], &[(post_id(1), user(7))], &Lists::default())
+        .await
+        .unwrap();
     assert_eq!((row(1).await, row(2).await), (tombstone(1, 7), tombstone(2, 7)));
     assert_eq!(archive.post_count().await.unwrap(), 0);
     // The content is gone for good, and so is the visibility.
@@ -214,12 +217,18 @@ async fn an_edit_of_an_archived_post_keeps_the_first_and_the_newest_versions(kin
         assert_eq!(edit(1, 7, number, "late").await, Edited::Conflict);
     }
     let row = archive.read(&[post_id(1)]).await.unwrap().remove(0).live().unwrap();
-    assert_eq!((row.content.as_str(), row.details.to_string()), ("30", format!("30 30 {} 0 0 0", now.as_millis())));
+    assert_eq!(
+        (row.content.as_str(), row.details.to_string()),
+        ("30", format!("30 30 {} 0 0 0", now.as_millis()))
+    );
     let found = archive.versions(&[post_id(1)]).await.unwrap().remove(&post_id(1)).unwrap();
     let found: Vec<(u32, &str)> = found.iter().map(|one| (one.edition, one.content.as_str())).collect();
     let expected: Vec<(u32, String)> =
         (11..30).rev().chain([0]).map(|edition| (edition, edition.to_string())).collect();
-    assert!(found.iter().copied().eq(expected.iter().map(|(edition, text)| (*edition, text.as_str()))), "{found:?}");
+    assert!(
+        found.iter().copied().eq(expected.iter().map(|(edition, text)| (*edition, text.as_str()))),
+        "{found:?}"
+    );
     assert_eq!(edit(1, 8, 30, "foreign").await, Edited::Deleted);
     assert_eq!(edit(3, 7, 0, "unknown").await, Edited::Deleted);
     archive.write(&[], &[(post_id(1), user(7))], &Lists::default()).await.unwrap();
@@ -258,7 +267,11 @@ async fn public_posts_are_counted_apart(kind: Kind) {
 
 async fn an_archive_of_the_version_before_is_migrated(kind: Kind) {
     let database = Database::new(kind).await;
-    database.archive().write(&[post(1, 7, "old")], &[(post_id(2), user(7))], &Lists::default()).await.unwrap();
+    database
+        .archive()
+        .write(&[post(1, 7, "old")], &[(post_id(2), user(7))], &Lists::default())
+        .await
+        .unwrap();
     database.execute("ALTER TABLE posts DROP COLUMN details").await;
     database.execute("ALTER TABLE posts DROP COLUMN version").await;
     database.execute("DROP TABLE referrers").await;

@@ -36,7 +36,8 @@ async fn world() -> World {
     }
     world.data(Some(&people[0].token), "{ viewer { timeline { nodes { id } } } }", Value::Null).await;
     let publish = "mutation { publish(input: { content: \"x\", platform: \"web\" }) { post { id } } }";
-    let edit = "mutation ($id: ID!) { editPost(input: { postId: $id, content: \"y\" }) { userErrors { code } } }";
+    let edit =
+        "mutation ($id: ID!) { editPost(input: { postId: $id, content: \"y\" }) { userErrors { code } } }";
     let settle = "mutation { updateProfile(input: { region: { country: \"DE\" } }) { viewer { id } } }";
     let mute = "mutation ($id: ID!) { mute(input: { userId: $id }) { userErrors { code } } }";
     world.data(Some(&people[2].token), mute, json!({ "id": people[0].id })).await;
