@@ -55,6 +55,10 @@ impl App {
         let mut edit = Edit { post: request.post, replaced: found.details.edition, content };
         self.enter(Feature::Conversations).await?;
         edit.replaced = self.begin_edit(author, key, &edit).await?;
+        if edit.replaced > found.details.edition {
+            // Another call has bound the key to an edition that is later than the one read here.
+            found = self.find_to_edit(viewer, author, request.post).await?;
+        }
         for _ in 0..ATTEMPTS {
             if self.is_settled(&edit, &found).await? {
                 return Ok(());

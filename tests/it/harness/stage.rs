@@ -397,7 +397,8 @@ impl Stage {
         let work = async move |app: App| {
             let Some(post) = post else { return };
             let (number, text) = {
-                let edits = &mut results.lock().unwrap().edits;
+                let mut results = results.lock().unwrap();
+                let edits = &mut results.edits;
                 let text = key.map_or_else(|| edits.new_text(), |key| format!("edit under key {key}"));
                 (edits.begin(post, text.clone()), text)
             };
