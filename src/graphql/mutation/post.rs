@@ -35,7 +35,7 @@ pub(super) struct PublishInput {
     /// The id of the post that this one quotes. Everyone must be able to see that post.
     quote_of: Option<ID>,
     /// A key that makes retries safe: for one day, requests with the same key publish a single post. 1 to 100
-    /// characters. A key of `editPost` must not be used again.
+    /// characters. It must differ from the keys passed to `editPost`.
     idempotency_key: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct EditPostInput {
     /// The post's new text: 1 to 2,000 characters of any script.
     content: String,
     /// A key that makes retries safe: for one day, requests with the same key edit the post once, even if it is edited
-    /// again in between. 1 to 100 characters. A key of `publish` must not be used again.
+    /// again in between. 1 to 100 characters. It must differ from the keys passed to `publish`.
     idempotency_key: Option<String>,
 }
 
