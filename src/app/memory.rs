@@ -105,6 +105,7 @@ impl App {
             sampler.subjects().await?,
             posts,
             referrals,
+            sampler.edits().await?,
             sampler.visits().await?,
             sampler.regions().await?,
         ];
@@ -211,9 +212,7 @@ impl<'a> Sampler<'a> {
 
     /// Measures posts that are not deleted, and the entries in their lists of replies and quotes.
     async fn posts(&self) -> Result<[Footprint; 2], Error> {
-        let last = self.app.last_post_id().await?;
-        let posts = evenly_spaced(last, MAX_KEYS).filter_map(|index| PostId::new(index + 1));
-        let posts: Vec<PostId> = posts.collect();
+        let (posts, last) = self.sampled_posts().await?;
         let records = self.send(posts.iter().map(|post| post::read(self.keys(), *post))).await?;
         let live = posts.iter().zip(records).filter(|(_, record)| matches!(record, Record::Live(_)));
         let live: Vec<PostId> = live.map(|(post, _)| *post).collect();
@@ -227,6 +226,21 @@ impl<'a> Sampler<'a> {
         let sample = self.sample(lists).await?;
         let entries = sample.iter().map(|usage| usage.items).sum();
         Ok([records, footprint("reply or quote", entries, &sample)])
+    }
+
+    /// Measures the earlier versions of posts.
+    async fn edits(&self) -> Result<Footprint, Error> {
+        let (posts, last) = self.sampled_posts().await?;
+        let sample = self.sample(posts.iter().map(|post| memory::edits(self.keys(), *post))).await?;
+        let items = sample.iter().map(|usage| usage.items).sum();
+        Ok(Footprint::new("earlier version", extrapolate(items, posts.len() as u64, last), &sample))
+    }
+
+    /// Returns the sampled post ids, some of which may not belong to a post, and the last id issued.
+    async fn sampled_posts(&self) -> Result<(Vec<PostId>, u64), Error> {
+        let last = self.app.last_post_id().await?;
+        let posts = evenly_spaced(last, MAX_KEYS).filter_map(|index| PostId::new(index + 1));
+        Ok((posts.collect(), last))
     }
 
     /// Measures the last day with visits.

@@ -5,12 +5,14 @@
 //! conditions under which posts become cold, and the data that stays in Redis (`app::archive`).
 
 mod dialect;
+pub mod edit;
 pub mod error;
 mod pool;
 pub mod post;
 pub mod range;
 pub mod referrer;
 mod visit;
+pub mod write;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

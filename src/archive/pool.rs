@@ -59,6 +59,7 @@ macro_rules! migrations {
             (3, include_str!(concat!("migrations/", $kind, "/0003_visibility.sql"))),
             (4, include_str!(concat!("migrations/", $kind, "/0004_versions.sql"))),
             (5, include_str!(concat!("migrations/", $kind, "/0005_referrers.sql"))),
+            (6, include_str!(concat!("migrations/", $kind, "/0006_edits.sql"))),
         ]
     };
 }

@@ -1,25 +1,23 @@
-//! Storage of archived posts, which are written once, erased on deletion, and read by id.
+//! Reads archived posts by id, and counts them.
 //!
 //! A deleted post leaves a permanent tombstone, which keeps a late writer from adding the post again.
 //!
-//! Not here: posts by author (`archive::range`), combined reads of Redis and the archive (`app::archive`).
-
-use std::collections::{HashMap, HashSet};
+//! Not here: writing posts (`archive::write`), posts by author (`archive::range`), combined reads of Redis and the
+//! archive (`app::archive`).
 
 use sqlx::{Connection as _, Database, Encode, QueryBuilder, Type};
 
-use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
 use crate::archive::{ANSWER, Archive, WRITE, number};
 use crate::budget::{self, Resource};
 use crate::model::clock::Timestamp;
-use crate::model::details::{Details, Referral, ReferrerKind};
+use crate::model::details::Details;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Delivery, Post, Visibility};
 
-/// Maximum number of posts written or read by one statement. A statement has at most 32,766 parameters.
-const MOST_ROWS: usize = 1_000;
+/// Maximum number of rows written or read by one statement. A statement has at most 32,766 parameters.
+pub(super) const MOST_ROWS: usize = 1_000;
 
 pub(super) const COLUMNS: &str =
     "id, author, created_at, content, platform, delivery, followers, visibility, details";
@@ -108,95 +106,6 @@ pub struct Counts {
 }
 
 impl Archive {
-    /// Writes posts and tombstones atomically. A post replaces an earlier version of itself, and `referrals` its lists of
-    /// referrers; of the same version, a write may complete the delivery. A later version stays unchanged. A tombstone
-    /// stays a tombstone. Writing a tombstone for an existing post turns the post into a tombstone.
-    pub async fn write(
-        &self,
-        posts: &[Post],
-        tombstones: &[(PostId, UserId)],
-        referrals: &[Referral],
-    ) -> Result<(), Error> {
-        // Posts that never changed have no lists.
-        let changed: Vec<&Post> = posts.iter().filter(|post| post.details.version > 0).collect();
-        let posts: Vec<&Post> = posts.iter().collect();
-        self.ask("archive: write", WRITE, async |lease| {
-            on!(lease, |connection, Sql| {
-                let insert = |posts: &[&Post], beginning: &str, version: fn(&Post) -> i64, end: &str| {
-                    let mut insert = QueryBuilder::<Sql>::new(beginning);
-                    insert.push("posts (").push(COLUMNS).push(", version, deleted) ");
-                    insert.push_values(posts, |mut row, post| {
-                        let (delivery, followers) = delivery_columns(post.delivery);
-                        row.push_bind(number(post.id.get())).push_bind(number(post.author.get()));
-                        row.push_bind(post.created_at.as_millis()).push_bind(post.content.as_str());
-                        row.push_bind(post.platform.as_deref()).push_bind(delivery).push_bind(followers);
-                        row.push_bind(post.visibility.word()).push_bind(details_column(&post.details));
-                        row.push_bind(version(post)).push("0");
-                    });
-                    insert.push(end);
-                    insert
-                };
-                let mut transaction = connection.begin().await?;
-                // Locks the rows of the changed posts, and finds those that this call replaces. A missing row is first
-                // inserted as an earlier version, so that of two movers only one finds it to be earlier.
-                let mut replaced = HashSet::new();
-                for posts in changed.chunks(MOST_ROWS) {
-                    let mut earlier = insert(posts, Sql::INSERT_NEW, |_| -1, Sql::KEEP_EXISTING);
-                    earlier.build().persistent(false).execute(&mut *transaction).await?;
-                    let mut lock = QueryBuilder::<Sql>::new("SELECT id, author, version FROM posts");
-                    push_in(&mut lock, " WHERE deleted = 0 AND id", posts.iter().map(|post| post.id.get()));
-                    lock.push(Sql::FOR_UPDATE);
-                    let locked: Vec<(i64, i64, i64)> =
-                        lock.build_query_as().fetch_all(&mut *transaction).await?;
-                    let locked: HashMap<i64, (i64, i64)> =
-                        locked.into_iter().map(|(id, author, version)| (id, (author, version))).collect();
-                    replaced
-                        .extend(posts.iter().filter(|post| is_replaced(post, &locked)).map(|post| post.id));
-                }
-                for posts in posts.chunks(MOST_ROWS) {
-                    let version = |post: &Post| number(post.details.version);
-                    let mut insert = insert(posts, "INSERT INTO ", version, Sql::REPLACE_EARLIER_POST);
-                    insert.build().persistent(false).execute(&mut *transaction).await?;
-                }
-                for tombstones in tombstones.chunks(MOST_ROWS) {
-                    let mut insert = QueryBuilder::<Sql>::new("INSERT INTO posts (id, author, deleted) ");
-                    insert.push_values(tombstones, |mut row, (id, author)| {
-                        row.push_bind(number(id.get())).push_bind(number(author.get())).push("1");
-                    });
-                    insert.push(Sql::ERASE_POST);
-                    insert.build().persistent(false).execute(&mut *transaction).await?;
-                    let mut deleted = QueryBuilder::<Sql>::new("SELECT id FROM posts");
-                    push_in(
-                        &mut deleted,
-                        " WHERE deleted = 1 AND id",
-                        tombstones.iter().map(|(id, _)| id.get()),
-                    );
-                    let deleted: Vec<(i64,)> = deleted.build_query_as().fetch_all(&mut *transaction).await?;
-                    replaced.extend(deleted.into_iter().filter_map(|(id,)| PostId::new(id.unsigned_abs())));
-                }
-                let lists: Vec<PostId> = replaced.iter().copied().collect();
-                for targets in lists.chunks(MOST_ROWS) {
-                    let mut delete = QueryBuilder::<Sql>::new("DELETE FROM referrers");
-                    push_in(&mut delete, " WHERE target", targets.iter().map(|target| target.get()));
-                    delete.build().execute(&mut *transaction).await?;
-                }
-                let entries: Vec<&Referral> =
-                    referrals.iter().filter(|referral| replaced.contains(&referral.target)).collect();
-                for entries in entries.chunks(MOST_ROWS) {
-                    let mut insert =
-                        QueryBuilder::<Sql>::new("INSERT INTO referrers (kind, target, referrer) ");
-                    insert.push_values(entries, |mut row, referral| {
-                        row.push(kind_number(referral.kind)).push_bind(number(referral.target.get()));
-                        row.push_bind(number(referral.referrer.get()));
-                    });
-                    insert.build().persistent(false).execute(&mut *transaction).await?;
-                }
-                Ok(transaction.commit().await?)
-            })
-        })
-        .await
-    }
-
     /// Checks that the archive accepts writes by inserting a dummy row and rolling back.
     pub async fn try_to_write(&self) -> Result<(), Error> {
         self.ask("archive: try", WRITE, async |lease| {
@@ -323,29 +232,12 @@ pub(super) fn push_in<Sql: Database>(
     list.push_unseparated(")");
 }
 
-/// Returns the number of a kind in the database.
-pub(super) fn kind_number(kind: ReferrerKind) -> i16 {
-    match kind {
-        ReferrerKind::Reply => 1,
-        ReferrerKind::Quote => 2,
-        ReferrerKind::Repost => 3,
-    }
-}
-
 pub(super) fn post_id(id: i64) -> Result<PostId, Error> {
     PostId::new(id.unsigned_abs()).ok_or_else(|| Error::Corrupt(format!("{id} is not a post id").into()))
 }
 
 fn user_id(id: i64) -> Result<UserId, Error> {
     UserId::new(id.unsigned_abs()).ok_or_else(|| Error::Corrupt(format!("{id} is not a user id").into()))
-}
-
-fn delivery_columns(delivery: Delivery) -> (&'static str, Option<i64>) {
-    match delivery {
-        Delivery::Pulled => ("pulled", None),
-        Delivery::Pushed { followers } => ("pushed", Some(number(followers))),
-        Delivery::Delivered { followers } => ("delivered", Some(number(followers))),
-    }
 }
 
 fn delivery(word: &str, followers: Option<i64>) -> Option<Delivery> {
@@ -358,11 +250,10 @@ fn delivery(word: &str, followers: Option<i64>) -> Option<Delivery> {
     }
 }
 
-/// Returns true if a post replaces the version of it that is in the archive. `locked` has the author and version of rows.
-fn is_replaced(post: &Post, locked: &HashMap<i64, (i64, i64)>) -> bool {
-    locked.get(&number(post.id.get())).is_some_and(|&(author, version)| {
-        author == number(post.author.get()) && version < number(post.details.version)
-    })
+/// Parses the details of a post; `None` for those of a plain post.
+pub(super) fn parse_details(id: PostId, text: Option<&str>) -> Result<Details, Error> {
+    let corrupt = |_| Error::Corrupt(format!("post {id} has no readable details").into());
+    text.map_or(Ok(Details::default()), str::parse).map_err(corrupt)
 }
 
 /// Formats details; `None` for those of a plain post.
@@ -381,9 +272,6 @@ pub(super) fn row(
     let created_at = Timestamp::from_millis(created_at.ok_or_else(|| corrupt("created_at"))?);
     let delivery = word.and_then(|word| delivery(&word, followers)).ok_or_else(|| corrupt("delivery"))?;
     let visibility = Visibility::of_word(visibility.as_deref()).ok_or_else(|| corrupt("known visibility"))?;
-    let details = match details {
-        Some(text) => text.parse().map_err(|_| corrupt("readable details"))?,
-        None => Details::default(),
-    };
+    let details = parse_details(id, details.as_deref())?;
     Ok(Row::Live(Post { id, author, content, platform, visibility, created_at, delivery, details }))
 }

@@ -1,13 +1,13 @@
 //! Storage of the lists of posts that refer to archived posts: replies, posts that quote them, and reposts.
 //!
-//! Not here: replacing whole lists when posts are archived (`archive::post`).
+//! Not here: replacing whole lists when posts are archived (`archive::write`).
 
 use sqlx::{Connection as _, Encode, QueryBuilder, Type};
 
 use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
-use crate::archive::post::{details_column, kind_number, post_id, push_in};
+use crate::archive::post::{details_column, parse_details, post_id};
 use crate::archive::{ANSWER, Archive, WRITE, number};
 use crate::budget::{self, Resource};
 use crate::model::details::{Details, Referral, ReferrerKind};
@@ -32,8 +32,8 @@ impl Archive {
     /// Enters a post in the list of an archived post, and counts it; or removes it. Idempotent. Returns false if the
     /// post that has the list is not in the archive, or deleted.
     pub async fn refer(&self, referral: &Referral, is_entered: bool) -> Result<bool, Error> {
-        let Referral { kind, target, referrer, is_counted } = *referral;
-        let [target, referrer] = [target, referrer].map(|post| number(post.get()));
+        let Referral { kind, target: post, referrer, is_counted } = *referral;
+        let [target, referrer] = [post, referrer].map(|post| number(post.get()));
         self.ask("archive: refer", WRITE, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut transaction = connection.begin().await?;
@@ -69,7 +69,9 @@ impl Archive {
                     let (text,): (Option<String>,) =
                         read.build_query_as().fetch_one(&mut *transaction).await?;
                     let mut update = QueryBuilder::<Sql>::new("UPDATE posts SET details = ");
-                    update.push_bind(counted(text.as_deref(), kind, is_entered)?).push(" WHERE id = ");
+                    update
+                        .push_bind(counted(parse_details(post, text.as_deref())?, kind, is_entered))
+                        .push(" WHERE id = ");
                     update.push_bind(target).build().execute(&mut *transaction).await?;
                 }
                 transaction.commit().await?;
@@ -160,6 +162,28 @@ impl Archive {
     }
 }
 
+/// Returns the number of a kind in the database.
+fn kind_number(kind: ReferrerKind) -> i16 {
+    match kind {
+        ReferrerKind::Reply => 1,
+        ReferrerKind::Quote => 2,
+        ReferrerKind::Repost => 3,
+    }
+}
+
+/// Returns an INSERT of entries of lists.
+pub(super) fn insert_referrals<Sql: Dialect>(referrals: &[&Referral]) -> QueryBuilder<Sql>
+where
+    for<'a> i64: Encode<'a, Sql> + Type<Sql>,
+{
+    let mut insert = QueryBuilder::<Sql>::new("INSERT INTO referrers (kind, target, referrer) ");
+    insert.push_values(referrals, |mut row, referral| {
+        row.push(kind_number(referral.kind)).push_bind(number(referral.target.get()));
+        row.push_bind(number(referral.referrer.get()));
+    });
+    insert
+}
+
 impl ReferrerPage {
     /// Builds the page from the posts of the list around it.
     fn cut(&self, mut found: Vec<PostId>) -> Page<PostId> {
@@ -209,12 +233,10 @@ fn push_range<Sql: Dialect>(
 }
 
 /// Returns a post's details as stored, after one more or one less post of this kind refers to it.
-fn counted(text: Option<&str>, kind: ReferrerKind, is_entered: bool) -> Result<Option<String>, Error> {
-    let corrupt = |_| Error::Corrupt(format!("{text:?} is not the details of a post").into());
-    let mut details: Details = text.map_or(Ok(Details::default()), str::parse).map_err(corrupt)?;
+fn counted(mut details: Details, kind: ReferrerKind, is_entered: bool) -> Option<String> {
     // So that a count is not corrected by lists that were read before.
     details.version += 1;
     let count = details.counts.of_mut(kind);
     *count = if is_entered { *count + 1 } else { count.saturating_sub(1) };
-    Ok(details_column(&details))
+    details_column(&details)
 }

@@ -38,7 +38,7 @@ pub struct TimelineConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000))]
     pub timeline_watermark_age: u32,
 
-    /// Maximum posts published per author per hour.
+    /// Maximum posts published and edited per author per hour.
     ///
     /// A retry with the same idempotency key does not count. Imports are not limited.
     #[arg(long, value_name = "N", env = "FANFOLD_POST_PUBLISHES_PER_AUTHOR", default_value_t = 300)]

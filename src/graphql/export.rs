@@ -25,6 +25,7 @@ use crate::graphql::{Api, check_rate_limit, took_longer};
 use crate::model::account::Account;
 use crate::model::address::Address;
 use crate::model::clock::Timestamp;
+use crate::model::edit::EarlierVersion;
 use crate::model::id::UserId;
 use crate::model::post::{Delivery, Post};
 use crate::model::region::{Region, Table};
@@ -144,7 +145,7 @@ impl Export {
     }
 
     /// Returns the lines of the next page, and the number of its records. There may be no lines although others follow;
-    /// after the last line, there are none. Makes at most three round trips, like [`App::export_page`].
+    /// after the last line, there are none. Makes at most four round trips, like [`App::export_page`].
     pub async fn next_page(&mut self) -> Result<(String, usize), Error> {
         let Some(from) = self.next else { return Ok((String::new(), 0)) };
         // Boxed because the futures' types nest deeper than the compiler's limit.
@@ -205,7 +206,7 @@ fn line(record: &Record, cursor: String) -> String {
             fields
         }
         Record::Mute { user, username, mute } => mute_fields(*user, username, *mute),
-        Record::Post(post) => post_fields(post),
+        Record::Post(post, versions) => post_fields(post, versions),
     };
     fields.push(("cursor", Value::from(cursor)));
     // A value of strings, numbers and lists can always be written.
@@ -298,7 +299,7 @@ fn mute_fields(user: UserId, username: &str, mute: Mute) -> Fields {
     fields
 }
 
-fn post_fields(post: &Post) -> Fields {
+fn post_fields(post: &Post, versions: &[EarlierVersion]) -> Fields {
     let (mode, total) = match post.delivery {
         Delivery::Pulled => (DeliveryMode::Pulled, 0),
         Delivery::Pushed { followers } | Delivery::Delivered { followers } => {
@@ -312,8 +313,14 @@ fn post_fields(post: &Post) -> Fields {
         ("platform", text(post.platform.as_deref())),
         ("visibility", value_of(Visibility::from(post.visibility))),
         ("createdAt", time(post.created_at)),
+        ("editedAt", post.details.edited_at.map_or(Value::Null, time)),
+        ("edits", Value::List(versions.iter().map(version_value).collect())),
         ("delivery", object(vec![("mode", value_of(mode)), ("totalCount", Value::from(total))])),
     ]
+}
+
+fn version_value(EarlierVersion { content, written_at, .. }: &EarlierVersion) -> Value {
+    object(vec![("content", Value::from(content.as_str())), ("writtenAt", time(*written_at))])
 }
 
 fn id(id: GlobalId) -> Value {

@@ -7,6 +7,7 @@ pub mod address;
 pub mod clock;
 pub mod details;
 pub mod digest;
+pub mod edit;
 pub mod entity;
 pub mod exclusion;
 pub mod id;

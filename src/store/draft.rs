@@ -1,8 +1,8 @@
-//! Storage of notes on posts being published, and of publish attempts bound to idempotency keys. A note is
+//! Storage of notes on posts being published, and of publish attempts and edits bound to idempotency keys. A note is
 //! kept until its post is visible or revoked.
 //!
 //! A note is stored as `id:author:written:began:nonce`, a member of a sorted set scored by id. An attempt is
-//! stored as `open:` or `done:`, followed by a digest and a note.
+//! stored as `open:` or `done:`, followed by a digest and a note. An edit is stored as `edit:digest:edition`.
 //!
 //! Not here: a post's record and its author's lists (`store::post`), the order of the steps (`app::post`).
 
@@ -101,10 +101,45 @@ impl Attempt {
     }
 }
 
-impl FromRedisValue for Attempt {
+/// An edit bound to an idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoundEdit {
+    /// Digest of the post and its new text.
+    pub digest: Digest,
+    /// The edition that the edit replaces.
+    pub replaced: u32,
+}
+
+/// What an idempotency key is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// A publish attempt.
+    Attempt(Attempt),
+    /// An edit.
+    Edit(BoundEdit),
+}
+
+impl Bound {
+    /// Returns the value to store under the idempotency key.
+    fn text(&self) -> String {
+        match self {
+            Self::Attempt(attempt) => attempt.text(attempt.is_done),
+            Self::Edit(BoundEdit { digest, replaced }) => format!("edit:{digest}:{replaced}"),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let Some(edit) = text.strip_prefix("edit:") else { return Attempt::parse(text).map(Self::Attempt) };
+        let (digest, replaced) = edit.split_once(':')?;
+        Some(Self::Edit(BoundEdit { digest: Digest::parse(digest)?, replaced: replaced.parse().ok()? }))
+    }
+}
+
+impl FromRedisValue for Bound {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let text = String::from_redis_value(value)?;
-        Self::parse(&text).ok_or_else(|| ParsingError::from(format!("{text:?} is not a publish attempt")))
+        let unknown = || ParsingError::from(format!("{text:?} is neither a publish attempt nor an edit"));
+        Self::parse(&text).ok_or_else(unknown)
     }
 }
 
@@ -149,34 +184,35 @@ pub fn publishing_count(keys: &Keys) -> Command<u64> {
     command("ZCARD").key(&keys.publishing()).reply()
 }
 
-/// Reads the attempt bound to one of the author's idempotency keys.
-pub fn attempt(keys: &Keys, author: UserId, key: Digest) -> Command<Option<Attempt>> {
+/// Reads what one of the author's idempotency keys is bound to.
+pub fn bound(keys: &Keys, author: UserId, key: Digest) -> Command<Option<Bound>> {
     command("GET").key(&keys.attempt(author, key)).reply()
 }
 
 /// The outcome of binding an idempotency key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claimed {
-    /// The key is bound to this attempt.
-    Held(Attempt),
-    /// No token is left for a new attempt; retry after this time.
+    /// The key is bound to this.
+    Held(Bound),
+    /// No token is left; retry after this time.
     Throttled(Duration),
 }
 
-/// Binds an idempotency key to an attempt, if the key is still unbound (`known` is `None`) or still bound to
-/// `known`, an attempt whose post was revoked. Binding an unbound key takes a token from the author's bucket.
-pub fn claim_attempt(
+/// Binds an idempotency key to `new`, if the key is still unbound (`known` is `None`) or still bound to `known`: an
+/// attempt whose post was revoked, or an edit that another has overtaken. Binding an unbound key takes a token from the
+/// author's bucket.
+pub fn claim(
     keys: &Keys,
     author: UserId,
     key: Digest,
-    known: Option<&Attempt>,
-    attempt: &Attempt,
+    known: Option<Bound>,
+    new: Bound,
     (limit, now): (Limit, Timestamp),
 ) -> Command<Claimed> {
-    let claim = call(&script::CLAIM_ATTEMPT).key(&keys.attempt(author, key)).key(&keys.publishes_of(author));
-    let claim = claim.arg(known.map_or(String::new(), |known| known.text(known.is_done)));
-    let claim = claim.arg(attempt.text(false)).arg(ATTEMPT_SECONDS).arg(now.as_millis());
-    bucket::taking(claim, limit, 1).reply::<(Option<Attempt>, u64)>().map(|(held, wait)| {
+    let claim = call(&script::CLAIM_KEY).key(&keys.attempt(author, key)).key(&keys.publishes_of(author));
+    let claim = claim.arg(known.map_or(String::new(), |known| known.text()));
+    let claim = claim.arg(new.text()).arg(ATTEMPT_SECONDS).arg(now.as_millis());
+    bucket::taking(claim, limit, 1).reply::<(Option<Bound>, u64)>().map(|(held, wait)| {
         Ok(held.map_or_else(|| Claimed::Throttled(Duration::from_micros(wait)), Claimed::Held))
     })
 }
@@ -197,11 +233,14 @@ mod tests {
         for (is_done, state) in [(false, "open"), (true, "done")] {
             let text = format!("{state}:000000000000000000000000000000ab:9:7:-5:6:ff");
             let attempt = Attempt { draft, digest, is_done };
-            assert_eq!(attempt.text(is_done), text);
-            assert_eq!(Attempt::parse(&text), Some(attempt));
+            assert_eq!(Bound::Attempt(attempt).text(), text);
+            assert_eq!(Bound::parse(&text), Some(Bound::Attempt(attempt)));
         }
-        for text in ["", "9", "0:7:5:6:ff", "9:7:x:6:ff", "open:ab"] {
-            assert!(Draft::parse(text).is_none() && Attempt::parse(text).is_none(), "{text:?}");
+        let edit = Bound::Edit(BoundEdit { digest, replaced: 3 });
+        let text = "edit:000000000000000000000000000000ab:3";
+        assert_eq!((edit.text().as_str(), Bound::parse(text)), (text, Some(edit)));
+        for text in ["", "9", "0:7:5:6:ff", "9:7:x:6:ff", "open:ab", "edit:ab", "edit:ab:x"] {
+            assert!(Draft::parse(text).is_none() && Bound::parse(text).is_none(), "{text:?}");
         }
     }
 }

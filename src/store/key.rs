@@ -40,6 +40,7 @@
 //! | `ff:{p9}:replies`, `ff:{p9}:quotes` | list | the posts that reply to post 9, and those that quote it, in descending order of id, while post 9 has a record |
 //! | `ff:{p9}:reposts` | list | the reposts of post 9, in the same order; once post 9 is deleted, those still to be deleted |
 //! | `ff:{u7}:reposted` | hash | post that user 7 has reposted → the repost |
+//! | `ff:{p9}:edits` | list | earlier versions of post 9, the newest first, while post 9 has a record: the first one and the newest 19, in the format of [`EarlierVersion`](crate::model::edit::EarlierVersion); missing if the post was never edited |
 //! | `ff:{u7}:posts` | list | user 7's hot posts, in descending order of id |
 //! | `ff:{u7}:posts:times` | list | creation time and last bits of the id of each post in `posts`, in the same order; see `store/lua/part/times.lua` |
 //! | `ff:{u7}:limited` | sorted set | those of `posts` that only followers can see, by creation time |
@@ -48,7 +49,7 @@
 //! | `ff:{u7}:gone` | sorted set | user 7's deleted posts that may still be in the archive, by id |
 //! | `ff:{u7}:timeline` | list | user 7's home timeline: post ids in descending order, then a seal; see `store/lua/part/timeline.lua` |
 //! | `ff:{u7}:removed` | sorted set | posts removed from user 7's timeline, by time of removal; see `store/lua/part/remove.lua`. Expires after a day |
-//! | `ff:{u7}:idem:K` | string | publish attempt bound to the idempotency key with digest K. Expires after a day |
+//! | `ff:{u7}:idem:K` | string | publish attempt or edit bound to the idempotency key with digest K; see [`crate::store::draft`]. Expires after a day |
 //! | `ff:{f3}:fanout` | stream | jobs that push posts to timelines |
 //! | `ff:{f3}:sweep` | stream | jobs that remove deleted posts from timelines |
 //! | `ff:{f3}:fanout:open` | sorted set | posts not yet pushed to all timelines, by id |
@@ -67,7 +68,7 @@
 //! | `ff:{k2e…}:login:3d…` | bucket | sign-in attempts for that username from the known address with digest 3d… |
 //! | `ff:{k2e…}:known` | sorted set | addresses that have signed in to that account, by time of the last sign-in; see [`crate::store::throttle`]. Expires after 90 days |
 //! | `ff:{u7}:cost`, `ff:{h1f…}:cost` | bucket | query cost available to user 7, and to anonymous clients from the address with digest 1f… |
-//! | `ff:{u7}:publish` | bucket | posts that user 7 may publish |
+//! | `ff:{u7}:publish` | bucket | posts that user 7 may publish or edit |
 //! | `ff:{u7}:report` | bucket | reports that user 7 may send |
 //! | `ff:{u7}:guesses:N` | bucket | password attempts made in the session with id N |
 //! | `ff:{u7}:signins`, `ff:{h1f…}:signins` | bucket | successful password checks for user 7, and from the address with digest 1f… |
@@ -580,6 +581,12 @@ impl Keys {
         self.key(Tag::User(user), "reposted")
     }
 
+    /// Returns the key of a hot post's earlier versions.
+    #[must_use]
+    pub fn edits(&self, post: PostId) -> Key<List> {
+        self.key(Tag::Post(post), "edits")
+    }
+
     /// Returns the key of a user's hot posts.
     #[must_use]
     pub fn posts(&self, author: UserId) -> Key<List> {
@@ -982,6 +989,7 @@ mod tests {
         assert_eq!(keys.referrers(post, ReferrerKind::Reply).name(), "ff:{p9}:replies");
         assert_eq!(keys.referrers(post, ReferrerKind::Quote).name(), "ff:{p9}:quotes");
         assert_eq!(keys.referrers(post, ReferrerKind::Repost).name(), "ff:{p9}:reposts");
+        assert_eq!(keys.edits(post).name(), "ff:{p9}:edits");
         assert_eq!(keys.posts(user).name(), "ff:{u7}:posts");
         assert_eq!(keys.post_times(user).name(), "ff:{u7}:posts:times");
         assert_eq!(keys.limited(user).name(), "ff:{u7}:limited");

@@ -86,6 +86,11 @@ pub fn post(keys: &Keys, post: PostId) -> Command<Option<KeyUsage>> {
     usage(&keys.post(post), "EXISTS", 0)
 }
 
+/// Measures the earlier versions of a post.
+pub fn edits(keys: &Keys, post: PostId) -> Command<Option<KeyUsage>> {
+    usage(&keys.edits(post), "LLEN", 0)
+}
+
 /// Measures a shard of a day's visits.
 pub fn visits(keys: &Keys, layout: Layout, shard: u32) -> Command<Option<KeyUsage>> {
     usage(&keys.visits(layout, shard), "SCARD", 0)

@@ -21,6 +21,7 @@ pub mod diagnosis;
 mod distribution;
 pub mod draft;
 mod durable;
+pub mod edit;
 mod encode;
 pub mod error;
 pub mod exclusion;
@@ -96,7 +97,7 @@ pub enum Feature {
     Boundaries,
     /// Accounts have been suspended or deleted.
     Inactivity,
-    /// There are replies, or posts that quote others.
+    /// There are replies, posts that quote others, or edited posts.
     Conversations,
 }
 

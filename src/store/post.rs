@@ -189,12 +189,12 @@ pub fn settle_if_possible(
     revoke.arg(now.as_millis()).arg(REVOKED_MILLIS).arg(sizes.hot).arg(is_abandoned).reply()
 }
 
-/// Prevents the creation of a revoked post's record, and erases an existing record. Returns false if the
+/// Prevents the creation of a revoked post's record, and erases an existing record with its lists. Returns false if the
 /// record belongs to another post.
 pub fn bury(keys: &Keys, draft: &Draft) -> Command<bool> {
     let Draft { id, note: Note { author, created_at, .. } } = draft;
-    let bury = call(&script::BURY_POST).key(&keys.post(*id)).arg(author.get());
-    bury.arg(created_at.as_millis()).arg(REVOKED_MILLIS).reply()
+    let bury = with_lists(call(&script::BURY_POST).key(&keys.post(*id)), keys, *id);
+    bury.arg(author.get()).arg(created_at.as_millis()).arg(REVOKED_MILLIS).reply()
 }
 
 /// A post's stored state.
@@ -274,8 +274,8 @@ fn record(id: PostId, row: Reply<'_>) -> Result<Record, Error> {
     Ok(Record::Live(Post { id, author, content, platform, visibility, created_at, delivery, details }))
 }
 
-/// Replaces an archived post's record by a marker, which expires, and deletes the lists of its referrers, unless the
-/// record differs from `post`. Returns true if no record is left.
+/// Replaces an archived post's record by a marker, which expires, and deletes its lists, unless the record differs from
+/// `post`. Returns true if no record is left.
 pub fn drop(keys: &Keys, post: &Post) -> Command<bool> {
     let drop =
         with_lists(call(&script::DROP_POST).key(&keys.post(post.id)), keys, post.id, ReferrerKind::ALL);
@@ -321,9 +321,9 @@ impl FromRedisValue for Erased {
     }
 }
 
-/// Erases a post's content and the lists of its referrers, and leaves a tombstone, if the post belongs to `author`. The
-/// list of its reposts stays, since they must be deleted as well. With `archived`, the visibility and the references of a
-/// post in the archive, also leaves a tombstone for a post that only the archive contains.
+/// Erases a post's content and its lists, and leaves a tombstone, if the post belongs to `author`. The list of its reposts
+/// stays, since they must be deleted as well. With `archived`, the visibility and the references of a post in the archive,
+/// also leaves a tombstone for a post that only the archive contains.
 pub fn erase(
     keys: &Keys,
     author: UserId,
@@ -338,13 +338,14 @@ pub fn erase(
     erase.arg(author.get()).arg(archived.is_some()).arg(visibility).arg(details).reply()
 }
 
-/// Adds the keys of lists of a post's referrers.
+/// Adds the keys of lists that are stored with a post's record: its earlier versions, and those of its referrers.
 fn with_lists(
     call: Builder,
     keys: &Keys,
     id: PostId,
     kinds: impl IntoIterator<Item = ReferrerKind>,
 ) -> Builder {
+    let call = call.key(&keys.edits(id));
     kinds.into_iter().fold(call, |call, kind| call.key(&keys.referrers(id, kind)))
 }
 

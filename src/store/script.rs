@@ -70,7 +70,7 @@ scripts! {
     CHANGE_NAME = "change_name";
     CHANGE_PASSWORD = "part/channel" "part/signal" "part/sessions" "change_password";
     CLAIM_ACCOUNT_JOB = "claim_account_job";
-    CLAIM_ATTEMPT = "part/bucket" "claim_attempt";
+    CLAIM_KEY = "part/bucket" "claim_key";
     CLOSE_VISITS = "close_visits";
     COLD_AND_LISTED = "cold_and_listed";
     CORRECT_COLD = "correct_cold";
@@ -85,6 +85,7 @@ scripts! {
     DRAIN = "part/bucket" "drain";
     TAKE_TOKENS = "part/bucket" "take_tokens";
     DROP_POST = "drop_post";
+    EDIT_POST = "part/details" "edit_post";
     END_FOLLOW = "part/channel" "part/signal" "part/exclusions" "part/follow" "end_follow";
     END_SESSIONS = "part/channel" "part/signal" "part/sessions" "end_sessions";
     ENTER_STRATEGY = "enter_strategy";

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::join5;
+use futures::future::{join, join5};
 
 use crate::app::App;
 use crate::app::error::Error;
@@ -11,6 +11,7 @@ use crate::archive::post::Row;
 use crate::archive::range::{CountRange, Range};
 use crate::archive::referrer::ReferrerPage;
 use crate::model::clock::Day;
+use crate::model::edit::EarlierVersion;
 use crate::model::id::PostId;
 use crate::model::page::Page;
 use crate::model::post::Post;
@@ -26,6 +27,8 @@ pub(in crate::app) struct Wanted {
     pub(in crate::app) counts: Vec<CountRange>,
     /// Pages of lists of referrers.
     pub(in crate::app) referrers: Vec<ReferrerPage>,
+    /// Posts whose earlier versions to read.
+    pub(in crate::app) versions: Vec<PostId>,
     /// Periods for which to read daily visitor counts: the newest day and the number of days of each.
     pub(in crate::app) visits: Vec<(Day, usize)>,
 }
@@ -43,22 +46,25 @@ pub(in crate::app) struct Found {
     pub(in crate::app) counts: Result<Vec<u64>, Error>,
     /// The requested pages of referrers, in the order of the request.
     pub(in crate::app) referrers: Result<Vec<Page<PostId>>, Error>,
+    /// The earlier versions of the requested posts, newest first; none for posts that were never edited.
+    pub(in crate::app) versions: Result<HashMap<PostId, Vec<EarlierVersion>>, Error>,
     /// The visitor counts of each requested period, by newest day and number of days.
     pub(in crate::app) visits: HashMap<(Day, usize), Visits>,
 }
 
 impl App {
-    /// Queries the archive. Makes one query for all posts, one for all ranges, one for all counts and one for all pages of
-    /// referrers, if any, plus one per period of visitor counts.
+    /// Queries the archive. Makes one query for all posts, one for all ranges, one for all counts, one for all pages of
+    /// referrers and one for all earlier versions, if any, plus one per period of visitor counts.
     pub(in crate::app) async fn ask_archive(&self, wanted: Wanted) -> Found {
-        let Wanted { mut ids, ranges, counts, referrers, visits } = wanted;
+        let Wanted { mut ids, ranges, counts, referrers, versions, visits } = wanted;
         let is_empty = ids.is_empty() && ranges.is_empty() && counts.is_empty();
-        if is_empty && referrers.is_empty() && visits.is_empty() {
+        if is_empty && referrers.is_empty() && versions.is_empty() && visits.is_empty() {
             return Found {
                 posts: Ok(HashMap::new()),
                 ranges: Ok(Vec::new()),
                 counts: Ok(Vec::new()),
                 referrers: Ok(Vec::new()),
+                versions: Ok(HashMap::new()),
                 visits: HashMap::new(),
             };
         }
@@ -70,10 +76,11 @@ impl App {
             let (posts, ranges) = (self.archived_posts(&ids), self.archived_ranges(&ranges));
             let (counts, referrers) =
                 (self.archived_counts_within(&counts), self.archived_referrers(&referrers));
-            join5(posts, ranges, counts, referrers, visits).await
+            let versions = self.archived_versions(&versions);
+            join(join5(posts, ranges, counts, referrers, visits), versions).await
         };
-        let (posts, ranges, counts, referrers, visits) = Box::pin(asked).await;
-        Found { posts, ranges, counts, referrers, visits }
+        let ((posts, ranges, counts, referrers, visits), versions) = Box::pin(asked).await;
+        Found { posts, ranges, counts, referrers, versions, visits }
     }
 
     async fn archived_visits(&self, days: Vec<(Day, usize)>) -> HashMap<(Day, usize), Visits> {
@@ -111,6 +118,16 @@ impl App {
             return Ok(Vec::new());
         }
         Ok(self.archive().await?.referrers(pages).await?)
+    }
+
+    async fn archived_versions(
+        &self,
+        posts: &[PostId],
+    ) -> Result<HashMap<PostId, Vec<EarlierVersion>>, Error> {
+        if posts.is_empty() {
+            return Ok(HashMap::new());
+        }
+        Ok(self.archive().await?.versions(posts).await?)
     }
 
     async fn archived_ranges(&self, ranges: &[Range]) -> Result<Vec<Vec<Arc<Post>>>, Error> {

@@ -8,13 +8,15 @@ use crate::app::App;
 use crate::app::error::Error;
 use crate::archive;
 use crate::archive::post::Row;
+use crate::archive::write::Lists;
 use crate::model::details::{Referral, ReferrerKind};
+use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::Post;
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Entry, Outcome};
 use crate::store::post::{self, DeletedPost, Record};
-use crate::store::referrer;
+use crate::store::{edit, referrer};
 
 /// Maximum number of posts of a list of referrers that one command reads.
 const PORTION: usize = 10_000;
@@ -26,8 +28,8 @@ struct Records {
     tombstones: Vec<(PostId, UserId)>,
     /// The same tombstones, with what each records of its post.
     deleted: Vec<DeletedPost>,
-    /// The lists of referrers of the live posts.
-    referrals: Vec<Referral>,
+    /// The lists of the live posts.
+    lists: Lists,
     /// Tombstones that the archive already has.
     settled: Vec<(PostId, UserId)>,
     missing: Vec<PostId>,
@@ -87,7 +89,7 @@ impl App {
 
         let archive = self.archive().await?;
         if !records.live.is_empty() || !records.tombstones.is_empty() {
-            archive.write(&records.live, &records.tombstones, &records.referrals).await?;
+            archive.write(&records.live, &records.tombstones, &records.lists).await?;
         }
         let rows = archive.read(&ids).await?;
         let mut verdict = judge(&records, rows)?;
@@ -132,7 +134,10 @@ impl App {
             }
         }
         // The lists after the records: a list that changes in between is not dropped with its record.
-        records.referrals = self.read_referrals(&records.live).await?;
+        records.lists = Lists {
+            referrals: self.read_referrals(&records.live).await?,
+            versions: self.read_versions(&records.live).await?,
+        };
         Ok(records)
     }
 
@@ -162,6 +167,22 @@ impl App {
             open = rest;
         }
         Ok(referrals)
+    }
+
+    /// Reads the earlier versions of these posts. Makes no round trip for posts that were never edited; otherwise one.
+    async fn read_versions(&self, posts: &[Post]) -> Result<Vec<(PostId, EarlierVersion)>, Error> {
+        let mut batch = Batch::new("move: versions");
+        let edited = posts.iter().filter(|post| post.details.edition > 0);
+        let read = |post: &Post| (post.id, batch.push(edit::versions(self.keys(), post.id)));
+        let tickets: Vec<_> = edited.map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let mut versions = Vec::new();
+        for (id, ticket) in tickets {
+            // A post that another mover has just dropped is in the archive.
+            let found = replies.take(ticket)?.unwrap_or_default();
+            versions.extend(found.into_iter().map(|version| (id, version)));
+        }
+        Ok(versions)
     }
 
     /// Replaces these posts' records with tombstones. Either the posts were deleted after step 2, or Redis

@@ -1,15 +1,11 @@
 //! Deletion of hot and cold posts.
 
-use std::sync::Arc;
-
 use crate::app::App;
-use crate::app::archive::Listed;
 use crate::app::deadline::Deadline;
-use crate::app::error::{Broken, Error, Field, Reason};
+use crate::app::error::{Broken, Error};
+use crate::app::post::own::OwnPost;
 use crate::app::post::referral::Referring;
 use crate::app::viewer::Viewer;
-use crate::app::visibility::{Surface, UserSelection, Visible};
-use crate::archive::post::Row;
 use crate::model::details::Details;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::Post;
@@ -17,23 +13,11 @@ use crate::store::batch::Batch;
 use crate::store::fanout::{self, Kind, Task};
 use crate::store::intent::Operation;
 use crate::store::moving;
-use crate::store::post::{self, DeletedPost, Erased, Location, Record};
+use crate::store::post::{self, DeletedPost, Erased, Record};
 
 /// Maximum number of attempts to delete a post. An attempt fails if the post moves to the archive in the
 /// meantime, which happens at most once.
 const ATTEMPTS: usize = 3;
-
-/// The state of a post, for a deletion by its author.
-enum Deletable {
-    /// The post's record is in Redis.
-    Hot(Post),
-    /// The post is in the archive.
-    Archived(Post),
-    /// The post has already been deleted.
-    Deleted,
-    /// The post does not exist, or belongs to another user.
-    NotOwn,
-}
 
 impl App {
     /// Deletes one of the viewer's posts. Idempotent. Makes six round trips, plus an archive query if the
@@ -47,15 +31,15 @@ impl App {
     /// Makes as many round trips as [`App::delete_post`].
     pub(in crate::app) async fn delete_own(&self, author: UserId, id: PostId) -> Result<bool, Error> {
         for _ in 0..ATTEMPTS {
-            let (post, is_archived) = match self.find_to_delete(author, id).await? {
-                Deletable::Hot(post) => (post, false),
-                Deletable::Archived(post) => (post, true),
+            let (post, is_archived) = match self.find_own(author, id).await? {
+                OwnPost::Hot(post) => (post, false),
+                OwnPost::Archived(post) => (post, true),
                 // The earlier deletion may have been interrupted or may not have reached the lists yet.
-                Deletable::Deleted => {
+                OwnPost::Deleted => {
                     self.finish_deletion(author, id, false).await?;
                     return Ok(true);
                 }
-                Deletable::NotOwn => return Ok(false),
+                OwnPost::NotOwn => return Ok(false),
             };
             let deadline = Deadline::start(&*self.0.clock);
             let intents = self.intents(std::iter::once(Operation::Delete { author, post: id }));
@@ -78,48 +62,6 @@ impl App {
             }
         }
         Err(Broken::GaveUp("deleting a post that is being archived").into())
-    }
-
-    /// Returns the post's state.
-    async fn find_to_delete(&self, author: UserId, id: PostId) -> Result<Deletable, Error> {
-        let mut batch = Batch::new("delete: post");
-        let record = batch.push(post::read(self.keys(), id));
-        let whereabouts = batch.push(post::find(self.keys(), author, id));
-        let mut replies = batch.send(self.store()).await?;
-        let whereabouts = replies.take(whereabouts)?;
-        match replies.take(record)? {
-            Record::Tombstone { author: other, .. } if other == author => Ok(Deletable::Deleted),
-            Record::Tombstone { .. } | Record::Revoked { .. } => Ok(Deletable::NotOwn),
-            Record::Live(post) if post.author != author => Ok(Deletable::NotOwn),
-            Record::Live(post) => match whereabouts {
-                Location::Listed => Ok(Deletable::Hot(post)),
-                // The post is being archived or was never visible.
-                Location::Cold if self.read_row(id).await?.is_some_and(|row| row.author() == author) => {
-                    Ok(Deletable::Hot(post))
-                }
-                Location::Cold | Location::Absent => Ok(Deletable::NotOwn),
-            },
-            Record::Missing => match self.read_row(id).await? {
-                Some(Row::Live(post)) if post.author == author => Ok(Deletable::Archived(post)),
-                Some(Row::Tombstone { author: other, .. }) if other == author => Ok(Deletable::Deleted),
-                Some(_) | None => Ok(Deletable::NotOwn),
-            },
-        }
-    }
-
-    /// Returns the error about a post that does not exist or belongs to another user. The two are not distinguishable
-    /// if the viewer may not see the post. Makes two round trips, plus an archive query unless the post is hot.
-    async fn not_own(&self, viewer: &Viewer, id: PostId) -> Result<Error, Error> {
-        let visible = Visible { app: self, load: self, viewer };
-        let post = Arc::new([Listed::Id(id)]);
-        let found = visible.posts(post, UserSelection::NONE, Surface::Elsewhere).await?;
-        // A post by the viewer is not visible yet, or not any more.
-        let is_foreign = found.iter().flatten().any(|found| Some(found.post.author) != viewer.user());
-        Ok(if is_foreign { foreign() } else { missing() })
-    }
-
-    async fn read_row(&self, id: PostId) -> Result<Option<Row>, Error> {
-        Ok(self.archive().await?.read(&[id]).await?.pop())
     }
 
     /// Runs steps 2 and 3 of an interrupted deletion, if step 1 has erased the post. If the deletion is
@@ -202,12 +144,4 @@ impl App {
 /// Creates the job that removes a post from the timelines that received or pulled it.
 fn sweep(author: UserId, post: PostId) -> Task {
     Task { kind: Kind::Remove, post, author }
-}
-
-fn missing() -> Error {
-    Error::rule(Reason::NotFound, Field::PostId, "This post does not exist.")
-}
-
-fn foreign() -> Error {
-    Error::rule(Reason::NotYours, Field::PostId, "This post belongs to another user.")
 }

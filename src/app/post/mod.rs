@@ -20,7 +20,8 @@
 //!
 //! An *idempotency key* identifies an attempt: a post's draft and the digest of its content and visibility. The key is
 //! bound to the attempt before step 2. A request with the same key and digest resumes that draft at step 2, unless
-//! the attempt is complete. If the draft is revoked, a new draft replaces it by compare-and-set.
+//! the attempt is complete. If the draft is revoked, a new draft replaces it by compare-and-set. A key may be bound to
+//! an edit instead ([`edit`]).
 //!
 //! A deletion runs under an intent, like the write of an edge: (1) replace the record with a tombstone, which hides the
 //! post; (2) remove the post from its author's lists, from the counts, and from the lists of the posts that it refers to;
@@ -29,6 +30,9 @@
 //! 2, even after an interruption, thus knows which counts and lists contained the post.
 
 pub(in crate::app) mod delete;
+mod edit;
+pub use self::edit::EditRequest;
+mod own;
 mod publish;
 pub use self::publish::PublishRequest;
 
@@ -39,15 +43,18 @@ mod settle;
 mod times;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use crate::app::App;
-use crate::app::error::Error;
+use crate::app::error::{Error, Field, Reason};
+use crate::app::throttle::{limit, throttled};
 use crate::model::clock::Timestamp;
 use crate::model::details::References;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, Platform, Visibility};
 use crate::store::batch::Batch;
+use crate::store::bucket::Limit;
 use crate::store::draft::{self, Draft};
 use crate::store::fanout::{self, Kind, Task};
 use crate::store::moving;
@@ -80,6 +87,11 @@ impl NewPost {
 }
 
 impl App {
+    /// Returns the limit of the posts that an author publishes and edits.
+    fn publish_limit(&self) -> Limit {
+        limit(self.0.rules.timeline.post_publishes_per_author)
+    }
+
     fn sizes(&self) -> Sizes {
         Sizes { timeline: self.0.rules.timeline.timeline_capacity, hot: self.0.rules.timeline.post_hot_limit }
     }
@@ -113,6 +125,17 @@ impl App {
         replies.take_all(cold)?;
         Ok(())
     }
+}
+
+/// Returns the error for an author whose token bucket is empty.
+fn too_many(wait: Duration) -> Error {
+    throttled(wait, "You have published or edited too many posts.")
+}
+
+/// Returns the error for an idempotency key that was used for something else.
+fn key_mismatch() -> Error {
+    let message = "This idempotency key was used for another post or edit.";
+    Error::rule(Reason::IdempotencyMismatch, Field::IdempotencyKey, message)
 }
 
 /// Entries to add to the delivery and archiving queues, and authors to announce.

@@ -10,8 +10,7 @@ use crate::app::archive::Listed;
 use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error, Faults, Field, Reason, RuleViolation};
 use crate::app::post::referral::Referring;
-use crate::app::post::{NewPost, Queue};
-use crate::app::throttle::{limit, throttled};
+use crate::app::post::{NewPost, Queue, key_mismatch, too_many};
 use crate::app::viewer::Viewer;
 use crate::app::visibility::{Surface, UserSelection, Visible, VisiblePost};
 use crate::config::TimelineStrategy;
@@ -23,17 +22,14 @@ use crate::model::post::{Content, Delivery, IdempotencyKey, Platform, Visibility
 use crate::model::relation::Side;
 use crate::model::user::UserFields;
 use crate::store::batch::Batch;
-use crate::store::bucket::{self, Limit};
-use crate::store::draft::{self, Attempt, Claimed, Draft, Note};
+use crate::store::bucket;
+use crate::store::draft::{self, Attempt, Bound, Claimed, Draft, Note};
 use crate::store::post::{self, Once, Settled};
 use crate::store::{Feature, relation, timeline};
 
 /// Maximum number of attempts to publish a post, each with a new id. Later attempts skip more and more ids,
 /// in case the counter has fallen back.
 const ATTEMPTS: u32 = 24;
-
-/// Error message for an author whose token bucket is empty.
-const TOO_MANY: &str = "You have published too many posts.";
 
 /// A post as its author requests it, not yet validated.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,6 +70,14 @@ fn quote(quoted: Option<VisiblePost>) -> Result<PostId, RuleViolation> {
 
 fn unknown(field: Field) -> RuleViolation {
     RuleViolation::new(Reason::NotFound, field, "This post does not exist.")
+}
+
+/// Returns the attempt that an idempotency key is bound to. Fails if the key was used for an edit.
+fn attempt_of(bound: Bound) -> Result<Attempt, Error> {
+    match bound {
+        Bound::Attempt(attempt) => Ok(attempt),
+        Bound::Edit(_) => Err(key_mismatch()),
+    }
 }
 
 /// A post on its way through steps 2 to 5.
@@ -139,10 +143,6 @@ impl App {
         published.first().copied().ok_or_else(|| Broken::GaveUp("publishing").into())
     }
 
-    fn publish_limit(&self) -> Limit {
-        limit(self.0.rules.timeline.post_publishes_per_author)
-    }
-
     /// Publishes posts, running each step for all posts together. Makes five round trips for any number of
     /// posts. Takes no token.
     pub(in crate::app) async fn publish_all(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
@@ -179,9 +179,13 @@ impl App {
         (author, key): (UserId, Digest),
         digest: Digest,
     ) -> Result<Option<PostId>, Error> {
-        let attempt = draft::attempt(self.keys(), author, key).send("publish: attempt", self.store()).await?;
-        let done = attempt.filter(|attempt| attempt.is_done && attempt.digest == digest);
-        Ok(done.map(|attempt| attempt.draft.id))
+        let bound = draft::bound(self.keys(), author, key).send("publish: attempt", self.store()).await?;
+        Ok(match bound {
+            Some(Bound::Attempt(attempt)) if attempt.is_done && attempt.digest == digest => {
+                Some(attempt.draft.id)
+            }
+            _ => None,
+        })
     }
 
     /// Returns the references of a requested post. Makes no round trip if it refers to nothing; otherwise two. Fails if
@@ -206,19 +210,18 @@ impl App {
 
     /// Publishes a post exactly once per idempotency key.
     async fn publish_once(&self, post: &NewPost, key: Digest, digest: Digest) -> Result<PostId, Error> {
-        let read = draft::attempt(self.keys(), post.author, key);
-        let mut known = read.send("publish: attempt", self.store()).await?;
+        let read = draft::bound(self.keys(), post.author, key);
+        let mut known = read.send("publish: attempt", self.store()).await?.map(attempt_of).transpose()?;
         for number in 0..ATTEMPTS {
             let deadline = Deadline::start(&*self.0.clock);
             // Resume the known attempt, but only in the first iteration. After that, its draft is known to be
             // revoked.
             let (attempt, delivery) = match known {
                 Some(attempt) if number == 0 => (attempt, None),
-                _ => self.claim_attempt(post, (key, digest), known.as_ref(), number, &deadline).await?,
+                _ => self.claim_attempt(post, (key, digest), known, number, &deadline).await?,
             };
             if attempt.digest != digest {
-                let message = "This idempotency key was used for another post.";
-                return Err(Error::rule(Reason::IdempotencyMismatch, Field::IdempotencyKey, message));
+                return Err(key_mismatch());
             }
             if attempt.is_done {
                 return Ok(attempt.draft.id);
@@ -243,7 +246,7 @@ impl App {
         &self,
         post: &NewPost,
         (key, digest): (Digest, Digest),
-        known: Option<&Attempt>,
+        known: Option<Attempt>,
         number: u32,
         deadline: &Deadline<'_>,
     ) -> Result<(Attempt, Option<Delivery>), Error> {
@@ -251,16 +254,17 @@ impl App {
         let Publication { draft, delivery, .. } = drafted[0];
         let mine = Attempt { draft, digest, is_done: false };
         let limit = (self.publish_limit(), self.now());
-        let claim = draft::claim_attempt(self.keys(), post.author, key, known, &mine, limit);
+        let (known, bound) = (known.map(Bound::Attempt), Bound::Attempt(mine));
+        let claim = draft::claim(self.keys(), post.author, key, known, bound, limit);
         let claimed = claim.send("publish: claim", self.store()).await?;
-        if claimed == Claimed::Held(mine) {
+        if claimed == Claimed::Held(bound) {
             return Ok((mine, Some(delivery)));
         }
         // No process will write this draft.
         draft::settle(self.keys(), &[draft]).send("publish: settle", self.store()).await?;
         match claimed {
-            Claimed::Held(held) => Ok((held, None)),
-            Claimed::Throttled(wait) => Err(throttled(wait, TOO_MANY)),
+            Claimed::Held(held) => Ok((attempt_of(held)?, None)),
+            Claimed::Throttled(wait) => Err(too_many(wait)),
         }
     }
 
@@ -279,7 +283,7 @@ impl App {
         let mut issued = self.issue(posts, attempt, began, charged).await?;
         if let Some(wait) = issued.wait {
             draft::settle(self.keys(), &issued.drafts).send("publish: settle", self.store()).await?;
-            return Err(throttled(wait, TOO_MANY));
+            return Err(too_many(wait));
         }
         while !self.has_recovered() {
             // Redis has restarted since the last recovery and may have issued duplicate ids.

@@ -9,13 +9,14 @@ use crate::archive::range::CountRange;
 use crate::archive::referrer::ReferrerPage;
 use crate::model::clock::Period;
 use crate::model::details::ReferrerKind;
+use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 use crate::model::post::Post;
 use crate::store::post::{self, Record};
 use crate::store::post_list::{self, CountWithin, Counted, PROBE};
 use crate::store::unreadable::readable;
-use crate::store::{self, referrer};
+use crate::store::{self, edit, referrer};
 
 /// Contents of posts; `None` for posts that do not exist and for unreadable records. Posts already read with their list
 /// are not read again.
@@ -265,6 +266,38 @@ impl Read for HasReposted {
         let reposts = requests.push(referrer::reposts_by(requests.keys(), self.viewer, &[self.post]));
         Pending::hot(move |responses| {
             Ok(responses.replies.take(reposts)?.into_iter().flatten().next().is_some())
+        })
+    }
+}
+
+/// The earlier versions of a post that are kept, newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EarlierVersions {
+    /// The post.
+    pub post: PostId,
+    /// The edition that the reader has of the post. Later ones are left out.
+    pub before: u32,
+}
+
+impl Read for EarlierVersions {
+    type Value = Arc<[EarlierVersion]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let Self { post, before } = *self;
+        let hot = requests.push(edit::versions(requests.keys(), post));
+        Pending::cold(move |responses| {
+            let hot = responses.replies.take(hot)?;
+            if hot.is_none() {
+                responses.wanted.versions.push(post);
+            }
+            let earlier = move |versions: &[EarlierVersion]| {
+                versions.iter().filter(|version| version.edition < before).cloned().collect()
+            };
+            Ok(move |found: &Found| match (hot, &found.versions) {
+                (Some(hot), _) => Ok(earlier(&hot)),
+                (None, Ok(versions)) => Ok(earlier(versions.get(&post).map_or(&[], Vec::as_slice))),
+                (None, Err(error)) => Err(error.clone()),
+            })
         })
     }
 }

@@ -10,12 +10,13 @@ use futures::future::{try_join, try_join_all};
 use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::app::post::read::{
-    HasLimited, HasReposted, LimitedAmong, PostCount, PostPage, PostRecords, Referrers,
+    EarlierVersions, HasLimited, HasReposted, LimitedAmong, PostCount, PostPage, PostRecords, Referrers,
 };
 use crate::app::read::{Load, Many, Shared};
 use crate::app::visibility::{PostAccess, Visible};
 use crate::model::clock::Period;
 use crate::model::details::ReferrerKind;
+use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
@@ -64,6 +65,30 @@ impl<L: Load> Visible<'_, L> {
             Some(viewer) => self.load.load(HasReposted { viewer, post }).await,
             None => Ok(false),
         }
+    }
+
+    /// Returns the earlier versions of a post that are kept, newest first. The caller has found the post to be visible.
+    /// Makes no round trip for a post that was never edited; otherwise one, plus one query if the post is archived.
+    pub async fn earlier_versions(&self, post: &Post) -> Result<Arc<[EarlierVersion]>, Error> {
+        match post.details.edition {
+            0 => Ok(Arc::new([])),
+            edition => self.load.load(EarlierVersions { post: post.id, before: edition }).await,
+        }
+    }
+
+    /// Returns the earlier versions of these posts, which the caller may see, in the same order. Makes no round trip if no
+    /// post was ever edited; otherwise one, plus one query if an edited post is archived.
+    pub async fn all_earlier_versions(
+        &self,
+        posts: &[&Arc<Post>],
+    ) -> Result<Vec<Arc<[EarlierVersion]>>, Error> {
+        let read = |post: &&Arc<Post>| EarlierVersions { post: post.id, before: post.details.edition };
+        let reads: Vec<EarlierVersions> =
+            posts.iter().map(read).filter(|versions| versions.before > 0).collect();
+        let found = if reads.is_empty() { Arc::new([]) } else { self.load.load(Many(reads)).await? };
+        let mut found = found.iter();
+        let mut versions = |edition: u32| if edition > 0 { found.next().cloned() } else { None };
+        Ok(posts.iter().map(|post| versions(post.details.edition).unwrap_or_default()).collect())
     }
 
     /// Returns pages of several users' posts that were created in a period, in the order of the requests, without the

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_graphql::{Context, ID, InputObject, Object, SimpleObject};
 
 use crate::app::error::Error;
-use crate::app::post::PublishRequest;
+use crate::app::post::{EditRequest, PublishRequest};
 use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
 use crate::graphql::selection::Selected;
@@ -35,7 +35,19 @@ pub(super) struct PublishInput {
     /// The id of the post that this one quotes. Everyone must be able to see that post.
     quote_of: Option<ID>,
     /// A key that makes retries safe: for one day, requests with the same key publish a single post. 1 to 100
-    /// characters.
+    /// characters. It must differ from the keys passed to `editPost`.
+    idempotency_key: Option<String>,
+}
+
+/// Input of `editPost`.
+#[derive(InputObject)]
+pub(super) struct EditPostInput {
+    /// The id of the post to edit.
+    post_id: ID,
+    /// The post's new text: 1 to 2,000 characters of any script.
+    content: String,
+    /// A key that makes retries safe: for one day, requests with the same key edit the post once, even if it is edited
+    /// again in between. 1 to 100 characters. It must differ from the keys passed to `publish`.
     idempotency_key: Option<String>,
 }
 
@@ -70,8 +82,7 @@ pub(super) struct PublishPayload {
 impl PublishPayload {
     /// Loads the published post with what this selection of a post needs.
     async fn load(&self, selection: &Selected<'_>) -> Option<Result<Post, Error>> {
-        let posts = Post::load_all(&self.scope, std::iter::once(self.published?), selection).await;
-        posts.map(|posts| posts.into_iter().next().flatten()).transpose()
+        Post::load_one(&self.scope, self.published?, selection).await
     }
 }
 
@@ -93,6 +104,28 @@ impl PublishPayload {
     /// The viewer after the change; null on failure.
     async fn viewer(&self) -> Option<Viewer> {
         self.published.and_then(|_| Viewer::of(&self.scope))
+    }
+
+    #[graphql(flatten)]
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn user_errors(&self) -> &UserErrors {
+        &self.errors
+    }
+}
+
+/// Payload of `editPost`.
+pub(super) struct EditPostPayload {
+    scope: Arc<Scope>,
+    edited: Option<PostId>,
+    errors: UserErrors,
+}
+
+/// Payload of `editPost`.
+#[Object]
+impl EditPostPayload {
+    /// The edited post; null on failure, or if it has been deleted since.
+    async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
+        Post::load_one(&self.scope, self.edited?, &Selected::of(context)).await
     }
 
     #[graphql(flatten)]
@@ -176,6 +209,31 @@ impl PostMutation {
         Some(split(done.await).map(|(published, errors)| PublishPayload {
             scope: scope.afresh(),
             published,
+            errors,
+        }))
+    }
+
+    /// Changes the text of one of the viewer's posts. Earlier versions stay readable. What the post replies to or quotes
+    /// stays the same, and so does its place in lists. A request that does not change the text changes nothing.
+    async fn edit_post(
+        &self,
+        context: &Context<'_>,
+        input: EditPostInput,
+    ) -> Option<Result<EditPostPayload, Error>> {
+        let scope = Scope::of(context);
+        let done = async {
+            scope.viewer().signed_in()?;
+            let post = GlobalId::post("input.postId", &input.post_id)?;
+            let request = EditRequest {
+                post,
+                content: &input.content,
+                idempotency_key: input.idempotency_key.as_deref(),
+            };
+            scope.app.edit_post(scope.viewer(), request).await.map(|()| post)
+        };
+        Some(split(done.await).map(|(edited, errors)| EditPostPayload {
+            scope: scope.afresh(),
+            edited,
             errors,
         }))
     }

@@ -29,6 +29,7 @@ use crate::graphql::types::segment::Segment;
 use crate::graphql::types::user::User;
 use crate::model;
 use crate::model::details::{References, ReferrerKind};
+use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 
 /// Default and maximum number of ancestors of a post.
@@ -77,6 +78,16 @@ impl Post {
         let posts = scope.visible().posts(posts, author, Surface::Elsewhere).await?;
         Ok(posts.iter().map(|post| Some(Self::visible(scope, post.as_ref()?))).collect())
     }
+
+    /// Loads a post like [`Self::load_all`]; `None` if it does not exist.
+    pub(in crate::graphql) async fn load_one(
+        scope: &Arc<Scope>,
+        post: PostId,
+        selection: &Selected<'_>,
+    ) -> Option<Result<Self, Error>> {
+        let posts = Self::load_all(scope, std::iter::once(post), selection).await;
+        posts.map(|posts| posts.into_iter().next().flatten()).transpose()
+    }
 }
 
 impl Post {
@@ -86,8 +97,7 @@ impl Post {
 
     /// Loads a post to which this one refers.
     async fn load_referred(&self, post: PostId, context: &Context<'_>) -> Option<Result<Self, Error>> {
-        let posts = Self::load_all(&self.scope, std::iter::once(post), &Selected::of(context)).await;
-        posts.map(|posts| posts.into_iter().next().flatten()).transpose()
+        Self::load_one(&self.scope, post, &Selected::of(context)).await
     }
 
     /// Loads the nearest ancestors. Makes one round trip for the posts and one for their authors, and as many again for
@@ -148,6 +158,21 @@ impl Post {
     /// The time of publication.
     async fn created_at(&self) -> DateTime {
         DateTime(self.record.created_at)
+    }
+
+    /// The time of the last edit; null if the post was never edited.
+    async fn edited_at(&self) -> Option<DateTime> {
+        self.record.details.edited_at.map(DateTime)
+    }
+
+    /// The earlier versions of the post, newest first: the first version, and the newest 19 of the others; null if
+    /// temporarily unavailable.
+    #[graphql(directive = list_size::apply(Some(2), None, None, None))]
+    async fn edits(&self) -> Option<Result<Vec<PostEdit>, Error>> {
+        let versions = self.scope.visible().earlier_versions(&self.record).boxed().await;
+        let edit =
+            |version: &EarlierVersion| PostEdit { scope: Arc::clone(&self.scope), version: version.clone() };
+        Some(versions.map(|versions| versions.iter().map(edit).collect()))
     }
 
     /// True if the post is a reply, even if the post to which it replies no longer exists.
@@ -252,6 +277,10 @@ impl Preloaded for Post {
                 memory(|post: &Self, json| json.value(&name_of(Visibility::from(post.record.visibility))?))
             }
             "createdAt" => memory(|post: &Self, json| json.scalar(&DateTime(post.record.created_at))),
+            "editedAt" => memory(|post: &Self, json| match post.record.details.edited_at {
+                Some(at) => json.scalar(&DateTime(at)),
+                None => json.value(&()),
+            }),
             "isReply" => memory(|post: &Self, json| json.value(&post.references().reply.is_some())),
             "isQuote" => memory(|post: &Self, json| json.value(&post.references().quoted.is_some())),
             "replyCount" => {
@@ -269,6 +298,27 @@ impl Preloaded for Post {
 
     fn scope(&self) -> Option<&Arc<Scope>> {
         Some(&self.scope)
+    }
+}
+
+/// An earlier version of a post.
+pub(in crate::graphql) struct PostEdit {
+    scope: Arc<Scope>,
+    version: EarlierVersion,
+}
+
+/// An earlier version of a post.
+#[Object(directive = cache_control::apply(Public))]
+impl PostEdit {
+    /// The text of this version.
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn content(&self) -> Result<&str, Error> {
+        self.scope.text(&self.version.content)
+    }
+
+    /// The time at which this version was written.
+    async fn written_at(&self) -> DateTime {
+        DateTime(self.version.written_at)
     }
 }
 

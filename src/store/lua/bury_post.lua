@@ -1,7 +1,7 @@
--- Prevents the creation of a revoked post's record for some time, and replaces an existing record with a tombstone. The
--- tombstone is marked `settled` = 2, unlike the tombstone of a post that was visible, because the post was never
--- counted or delivered.
--- KEYS[1]  the record
+-- Prevents the creation of a revoked post's record for some time, and replaces an existing record and its lists with a
+-- tombstone. The tombstone is marked `settled` = 2, unlike the tombstone of a post that was visible, because the post was
+-- never counted or delivered.
+-- KEYS[1]  the record      KEYS[2…] the lists that are stored with it
 -- ARGV[1]  its author      ARGV[2]  its creation time      ARGV[3]  lifetime of the tombstone, in milliseconds
 -- Returns  1 if successful, 0 if the record belongs to another post with this id (an id counter may go
 --          back when Redis fails over)
@@ -12,7 +12,7 @@ if there[3] then
   if redis.call('PTTL', KEYS[1]) >= 0 then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
   return 1
 end
-redis.call('DEL', KEYS[1])
+redis.call('DEL', unpack(KEYS))
 redis.call('HSET', KEYS[1], 'author', ARGV[1], 'deleted', 1, 'settled', 2)
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1

@@ -10,9 +10,10 @@ use crate::api::caching::{FOR_A_MINUTE, cache_control};
 use crate::harness::world::{Person, World};
 
 /// A query to an object of each type whose responses may be public, with `…` for the selection.
-const PATHS: [(&str, &str); 18] = [
+const PATHS: [(&str, &str); 19] = [
     ("User", "{ user(by: { username: \"ann0\" }) { … } }"),
     ("Post", "{ user(by: { username: \"ann0\" }) { posts { nodes { … } } } }"),
+    ("PostEdit", "{ post(id: \"UG9zdDox\") { edits { … } } }"),
     ("FollowConnection", "{ user(by: { username: \"ann0\" }) { followers { … } } }"),
     ("FollowEdge", "{ user(by: { username: \"ann0\" }) { followers { edges { … } } } }"),
     ("TextSegment", "{ post(id: \"UG9zdDox\") { segments { ... on TextSegment { … } } } }"),

@@ -11,6 +11,7 @@ mod compact;
 mod conversation;
 mod deletion;
 pub(crate) mod delivery;
+mod edits;
 pub(crate) mod entity;
 mod errors;
 mod exclusion;

@@ -425,7 +425,7 @@ async fn the_posts_of_an_author_are_limited_and_retries_do_not_count() {
     }
     let rejected = json!([{
         "code": "THROTTLED",
-        "message": "You have published too many posts. Try again in 12 minutes.",
+        "message": "You have published or edited too many posts. Try again in 12 minutes.",
         "field": null,
     }]);
     let another = json!({ "content": "another", "idempotencyKey": "another" });

@@ -168,6 +168,8 @@ const ROWS: &[Row] = &[
     ),
     (&["Mutation.deletePost.input.postId"], Subject::Post, "mutation ($id: ID!) { deletePost(input: { postId: $id }) {
         deletedPostId viewer { id } userErrors { ...error } } }"),
+    (&["Mutation.editPost.input.postId"], Subject::Post, "mutation ($id: ID!) { editPost(input: { postId: $id, content: \"x\" }) {
+        post { id } userErrors { ...error } } }"),
     (
         &["Mutation.publish.input.inReplyTo"],
         Subject::Post,

@@ -2,6 +2,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod deployment;
+pub(crate) mod edits;
 pub(crate) mod graph;
 pub(crate) mod instance;
 pub(crate) mod issuer;

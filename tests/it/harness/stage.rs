@@ -11,8 +11,8 @@ use fanfold::app::App;
 use fanfold::app::archive::Listed;
 use fanfold::app::check::Findings;
 use fanfold::app::error::Error;
-use fanfold::app::post::PublishRequest;
 use fanfold::app::post::read::{PostCount, PostRecords};
+use fanfold::app::post::{EditRequest, PublishRequest};
 use fanfold::app::read::{Load as _, Many, Shared};
 use fanfold::app::timeline::entry::Replies;
 use fanfold::app::viewer::Viewer;
@@ -29,6 +29,7 @@ use fanfold::model::relation::MuteScope;
 use proptest::prelude::*;
 
 use crate::harness::deployment::is_on_cluster;
+use crate::harness::edits::{Edits, read_versions};
 use crate::harness::screen::{Screen, watch};
 use crate::harness::sql::{self, Database, Kind};
 use crate::harness::walk::{read_posts, walk, walk_posts, walk_with};
@@ -63,6 +64,10 @@ pub(crate) enum Call {
     Undo(u64, usize),
     /// Deletes the user's own post of this rank among those that exist.
     Delete(u64, usize),
+    /// Edits the user's own post of this rank, under one of two idempotency keys or none.
+    Edit(u64, usize, Option<u8>),
+    /// Reads all versions of the user's post of this rank.
+    ReadVersions(u64, usize),
     /// Requests the deletion of the post with this id, whether or not it exists.
     DeleteId(u64, u64),
     /// Publishes and is interrupted before the post is visible; the repairer revokes its id. Not beside other calls: a
@@ -115,6 +120,7 @@ pub(crate) struct Results {
     pub(crate) published: Vec<(u64, Option<u8>, PostId)>,
     pub(crate) deleted: Vec<PostId>,
     pub(crate) deletions_requested: BTreeSet<PostId>,
+    pub(crate) edits: Edits,
     /// Faults in what users have read.
     pub(crate) wrong: Vec<String>,
     /// The screens of the users who watch.
@@ -260,6 +266,7 @@ impl Stage {
         self.outage.end().await;
         self.database.execute("DELETE FROM posts").await;
         self.database.execute("DELETE FROM referrers").await;
+        self.database.execute("DELETE FROM edits").await;
         *self.results.lock().unwrap() = Results::default();
     }
 
@@ -298,6 +305,22 @@ impl Stage {
             Call::Delete(user, rank) => {
                 let post = self.posts(user).await.get(rank).copied().and_then(PostId::new);
                 self.begin_deletion(user, post).await
+            }
+            Call::Edit(user, rank, key) => self.begin_editing(user, rank, key).await,
+            Call::ReadVersions(user, rank) => {
+                let post = self.posts(user).await.get(rank).copied().and_then(PostId::new);
+                let work = async move |app: App| {
+                    let Some(post) = post else { return };
+                    let Ok(Some(found)) = read_versions(&app, post).await else { return };
+                    let mut results = results.lock().unwrap();
+                    // While a post is deleted, its earlier versions may be gone before its record is read again.
+                    if !results.deletions_requested.contains(&post)
+                        && let Err(what) = results.edits.check(post, &found, false)
+                    {
+                        results.wrong.push(what);
+                    }
+                };
+                Actor::begin(&self.app, work).await
             }
             Call::DeleteId(user, post) => self.begin_deletion(user, PostId::new(post)).await,
             Call::Revoke(user) => {
@@ -438,6 +461,68 @@ impl Stage {
         }
         all.sort_unstable();
         all.get(rank).copied().and_then(PostId::new)
+    }
+
+    /// Begins to edit a post. An edit under an idempotency key always has the same text.
+    async fn begin_editing(&self, user: u64, rank: usize, key: Option<u8>) -> Actor {
+        let (viewer, results) = (self.viewers[&user].clone(), Arc::clone(&self.results));
+        self.world.clock.advance(Duration::from_millis(1));
+        let post = self.posts(user).await.get(rank).copied().and_then(PostId::new);
+        let work = async move |app: App| {
+            let Some(post) = post else { return };
+            let (number, text) = {
+                let mut results = results.lock().unwrap();
+                let edits = &mut results.edits;
+                let text = key.map_or_else(|| edits.new_text(), |key| format!("edit under key {key}"));
+                (edits.begin(post, text.clone()), text)
+            };
+            let key = key.map(|key| format!("edit {key} of {post}"));
+            let request = EditRequest { post, content: &text, idempotency_key: key.as_deref() };
+            if app.edit_post(&viewer, request).await.is_ok() {
+                results.lock().unwrap().edits.confirm(number);
+            }
+        };
+        Actor::begin(&self.app, work).await
+    }
+
+    /// Checks the versions of all posts that readers find now. Reads that fail while the archive is unavailable are not
+    /// checked.
+    pub(crate) async fn check_versions(&self) -> Result<(), String> {
+        let posts = self.results.lock().unwrap().edits.posts();
+        for post in posts {
+            let Ok(found) = read_versions(&self.app, post).await else { continue };
+            let mut results = self.results.lock().unwrap();
+            match found {
+                Some(_) if results.deleted.contains(&post) => {
+                    return Err(format!("post {post} was deleted, and has {found:?}"));
+                }
+                Some(found) => results.edits.check(post, &found, true)?,
+                None if results.deletions_requested.contains(&post) => {}
+                None => return Err(format!("post {post} is missing")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Asserts that the earlier versions of each post are in one place, and that those of no other posts are left.
+    async fn check_edits(&self, listed: &BTreeMap<u64, u64>) -> Result<(), TestCaseError> {
+        self.check_versions().await.map_err(TestCaseError::fail)?;
+        let raw = &self.world.redis;
+        let last = listed.keys().next_back().copied().unwrap_or(0);
+        let ids: Vec<PostId> = (1..=last + 9).map(|post| PostId::new(post).unwrap()).collect();
+        let read =
+            PostRecords { posts: Shared(ids.iter().copied().map(Listed::Id).collect()), needs_archive: true };
+        let found = self.app.load(read).await.unwrap();
+        let archived = self.archive.versions(&ids).await.unwrap();
+        for (post, found) in ids.iter().zip(found.iter()) {
+            let is_hot = raw.raw::<bool>(&["HEXISTS", &format!("ff:{{p{post}}}:post"), "content"]);
+            let hot: usize = raw.raw(&["LLEN", &format!("ff:{{p{post}}}:edits")]);
+            let cold = archived.get(post).map_or(0, Vec::len);
+            let edits = found.as_ref().map_or(0, |post| post.details.edition as usize);
+            let expected = if is_hot { (edits, 0) } else { (0, edits) };
+            prop_assert_eq!((hot, cold), expected, "the versions of {}, hot: {}", post, is_hot);
+        }
+        Ok(())
     }
 
     /// Begins a call that changes the relation of a viewer to another user.
@@ -778,6 +863,7 @@ impl Stage {
             listed.extend(posts.into_iter().map(|post| (post, user)));
         }
         self.check_referrals(&listed).await?;
+        self.check_edits(&listed).await?;
         let ids: Vec<PostId> = listed.keys().map(|&post| PostId::new(post).unwrap()).collect();
         let contents = read_posts(&self.app, &ids).await;
         let results = self.results.lock().unwrap();

@@ -6,6 +6,7 @@ pub(crate) mod archiving;
 pub(crate) mod boundaries;
 pub(crate) mod cut;
 pub(crate) mod edge;
+pub(crate) mod edits;
 pub(crate) mod failover;
 pub(crate) mod fanout;
 pub(crate) mod first_sign_in;

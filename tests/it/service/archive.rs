@@ -5,11 +5,13 @@ use std::time::Duration;
 use fanfold::archive::error::Error;
 use fanfold::archive::post::{Counts, GreatestIds, Row};
 use fanfold::archive::range::{CountRange, Range};
+use fanfold::archive::write::Lists;
 use fanfold::model::clock::{Period, Timestamp};
 use fanfold::model::details::Details;
+use fanfold::model::edit::{EarlierVersion, Edit, Edited};
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::Direction;
-use fanfold::model::post::{Delivery, Post, Visibility};
+use fanfold::model::post::{Content, Delivery, Post, Visibility};
 
 use crate::harness::sql::{Database, Kind, Server, archive, execute, on_every_kind};
 
@@ -38,6 +40,8 @@ on_every_kind! {
     posts_are_read_as_they_were_written;
     a_post_is_written_once_and_never_after_its_deletion;
     a_later_version_replaces_an_earlier_one;
+    earlier_versions_are_replaced_and_deleted_with_their_post;
+    an_edit_of_an_archived_post_keeps_the_first_and_the_newest_versions;
     public_posts_are_counted_apart;
     an_archive_of_the_version_before_is_migrated;
     a_delivery_is_completed_and_never_reset;
@@ -64,7 +68,7 @@ async fn posts_are_read_as_they_were_written(kind: Kind) {
     posts[5].details = "3 1 5 0 2 0 reply=1 tags=日本".parse().unwrap();
     posts[5].visibility = Visibility::Followers;
     posts[5].created_at = Timestamp::from_millis(253_402_300_799_999);
-    archive.write(&posts, &[], &[]).await.unwrap();
+    archive.write(&posts, &[], &Lists::default()).await.unwrap();
     let mut ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
     ids.push(post_id(99));
     let mut rows = archive.read(&ids).await.unwrap();
@@ -84,19 +88,22 @@ async fn a_post_is_written_once_and_never_after_its_deletion(kind: Kind) {
     let archive = database.archive();
     let row = async |id| archive.read(&[post_id(id)]).await.unwrap().pop();
     let tombstone = |id, author| Some(Row::Tombstone { id: post_id(id), author: user(author) });
-    archive.write(&[post(1, 7, "first")], &[], &[]).await.unwrap();
-    archive.write(&[post(1, 7, "second")], &[], &[]).await.unwrap();
+    archive.write(&[post(1, 7, "first")], &[], &Lists::default()).await.unwrap();
+    archive.write(&[post(1, 7, "second")], &[], &Lists::default()).await.unwrap();
     let third = Post { visibility: Visibility::Followers, ..version(3, 2, "third") };
-    archive.write(&[third], &[], &[]).await.unwrap();
+    archive.write(&[third], &[], &Lists::default()).await.unwrap();
     assert_eq!(row(1).await, Some(Row::Live(post(1, 7, "first"))));
     // A tombstone of another author erases nothing.
-    archive.write(&[], &[(post_id(1), user(8))], &[]).await.unwrap();
+    archive.write(&[], &[(post_id(1), user(8))], &Lists::default()).await.unwrap();
     assert_eq!(row(1).await, Some(Row::Live(post(1, 7, "first"))));
     archive
-        .write(&[], &[(post_id(1), user(7)), (post_id(2), user(7)), (post_id(3), user(7))], &[])
+        .write(&[], &[(post_id(1), user(7)), (post_id(2), user(7)), (post_id(3), user(7))], &Lists::default())
         .await
         .unwrap();
-    archive.write(&[post(1, 7, "first"), post(2, 7, "late")], &[(post_id(1), user(7))], &[]).await.unwrap();
+    archive
+        .write(&[post(1, 7, "first"), post(2, 7, "late")], &[(post_id(1), user(7))], &Lists::default())
+        .await
+        .unwrap();
     assert_eq!((row(1).await, row(2).await), (tombstone(1, 7), tombstone(2, 7)));
     assert_eq!(archive.post_count().await.unwrap(), 0);
     // The content is gone for good, and so is the visibility.
@@ -129,12 +136,12 @@ async fn a_later_version_replaces_an_earlier_one(kind: Kind) {
         (pushed(second.clone()), second),
         (third.clone(), third.clone()),
     ] {
-        archive.write(&[written], &[], &[]).await.unwrap();
+        archive.write(&[written], &[], &Lists::default()).await.unwrap();
         assert_eq!(row(1).await, expected);
     }
     // What has changed in the archive stays, since its version does not grow.
     database.execute("UPDATE posts SET content = 'edited', details = '3 4 9 0 7 0'").await;
-    archive.write(std::slice::from_ref(&third), &[], &[]).await.unwrap();
+    archive.write(std::slice::from_ref(&third), &[], &Lists::default()).await.unwrap();
     let changed = Post { content: "edited".to_owned(), details: "3 4 9 0 7 0".parse().unwrap(), ..third };
     assert_eq!(row(1).await, changed);
     // Another post under the same id changes nothing.
@@ -143,12 +150,90 @@ async fn a_later_version_replaces_an_earlier_one(kind: Kind) {
         Post { created_at: Timestamp::from_millis(1), ..version(1, 9, "x") },
     ];
     for other in others {
-        archive.write(&[other], &[], &[]).await.unwrap();
+        archive.write(&[other], &[], &Lists::default()).await.unwrap();
         assert_eq!(row(1).await, changed);
     }
-    archive.write(&[], &[(post_id(1), user(7))], &[]).await.unwrap();
-    archive.write(&[version(1, 10, "late")], &[], &[]).await.unwrap();
+    archive.write(&[], &[(post_id(1), user(7))], &Lists::default()).await.unwrap();
+    archive.write(&[version(1, 10, "late")], &[], &Lists::default()).await.unwrap();
     assert_eq!(archive.post_count().await.unwrap(), 0);
+}
+
+async fn earlier_versions_are_replaced_and_deleted_with_their_post(kind: Kind) {
+    let database = Database::new(kind).await;
+    let archive = database.archive();
+    let edited = |version: u64, edition: u32, content: &str| Post {
+        content: content.to_owned(),
+        details: format!("{version} {edition} 9 0 0 0").parse().unwrap(),
+        ..post(1, 7, "")
+    };
+    let versions = |texts: &[&str]| -> Vec<EarlierVersion> {
+        let version = |(edition, text): (u32, &&str)| EarlierVersion {
+            edition,
+            written_at: Timestamp::from_millis(i64::from(edition)),
+            content: (*text).to_owned(),
+        };
+        (0..).zip(texts).map(version).collect()
+    };
+    let lists = |texts: &[&str]| Lists {
+        versions: versions(texts).into_iter().map(|version| (post_id(1), version)).collect(),
+        ..Lists::default()
+    };
+    let stored = async || {
+        let mut found = archive.versions(&[post_id(1), post_id(2)]).await.unwrap();
+        assert!(!found.contains_key(&post_id(2)));
+        let mut found = found.remove(&post_id(1)).unwrap_or_default();
+        found.reverse();
+        found
+    };
+    for (written, texts, expected) in [
+        (edited(2, 1, "b"), &["a"][..], &["a"][..]),
+        (edited(3, 2, "c"), &["a", "b"], &["a", "b"]),
+        // A mover that is late, or that read the lists after the record was dropped.
+        (edited(2, 1, "b"), &["a"], &["a", "b"]),
+        (edited(3, 2, "c"), &[], &["a", "b"]),
+    ] {
+        archive.write(&[written, post(2, 7, "x")], &[], &lists(texts)).await.unwrap();
+        assert_eq!(stored().await, versions(expected));
+    }
+    archive.write(&[], &[(post_id(1), user(8))], &Lists::default()).await.unwrap();
+    assert_eq!(stored().await.len(), 2, "a tombstone of another author");
+    archive.write(&[], &[(post_id(1), user(7))], &Lists::default()).await.unwrap();
+    assert_eq!(stored().await, []);
+    archive.write(&[edited(9, 2, "c")], &[], &lists(&["a", "b"])).await.unwrap();
+    assert_eq!(stored().await, []);
+}
+
+async fn an_edit_of_an_archived_post_keeps_the_first_and_the_newest_versions(kind: Kind) {
+    let database = Database::new(kind).await;
+    let archive = database.archive();
+    let now = Timestamp::from_millis(1_767_225_700_000);
+    let edit = async |id: u64, author: u64, replaced: u32, content: &str| {
+        let edit = Edit { post: post_id(id), replaced, content: Content::parse(content).unwrap() };
+        archive.edit(user(author), &edit, now).await.unwrap()
+    };
+    archive.write(&[post(1, 7, "0"), post(2, 7, "x")], &[], &Lists::default()).await.unwrap();
+    for number in 0..30 {
+        assert_eq!(edit(1, 7, number, &(number + 1).to_string()).await, Edited::Done);
+        assert_eq!(edit(1, 7, number, "late").await, Edited::Conflict);
+    }
+    let row = archive.read(&[post_id(1)]).await.unwrap().remove(0).live().unwrap();
+    assert_eq!(
+        (row.content.as_str(), row.details.to_string()),
+        ("30", format!("30 30 {} 0 0 0", now.as_millis()))
+    );
+    let found = archive.versions(&[post_id(1)]).await.unwrap().remove(&post_id(1)).unwrap();
+    let found: Vec<(u32, &str)> = found.iter().map(|one| (one.edition, one.content.as_str())).collect();
+    let expected: Vec<(u32, String)> =
+        (11..30).rev().chain([0]).map(|edition| (edition, edition.to_string())).collect();
+    assert!(
+        found.iter().copied().eq(expected.iter().map(|(edition, text)| (*edition, text.as_str()))),
+        "{found:?}"
+    );
+    assert_eq!(edit(1, 8, 30, "foreign").await, Edited::Deleted);
+    assert_eq!(edit(3, 7, 0, "unknown").await, Edited::Deleted);
+    archive.write(&[], &[(post_id(1), user(7))], &Lists::default()).await.unwrap();
+    assert_eq!(edit(1, 7, 30, "deleted").await, Edited::Deleted);
+    assert_eq!(database.number("SELECT COUNT(*) FROM edits").await, 0);
 }
 
 async fn public_posts_are_counted_apart(kind: Kind) {
@@ -158,7 +243,7 @@ async fn public_posts_are_counted_apart(kind: Kind) {
     let visibility = |id: u64| if id.is_multiple_of(3) { Visibility::Followers } else { Visibility::Public };
     let posts: Vec<Post> =
         (1..=30).map(|id| Post { visibility: visibility(id), ..post(id, 7, "x") }).collect();
-    archive.write(&posts, &[(post_id(6), user(7)), (post_id(7), user(7))], &[]).await.unwrap();
+    archive.write(&posts, &[(post_id(6), user(7)), (post_id(7), user(7))], &Lists::default()).await.unwrap();
     let counts = Counts { count: 28, limited: 9, greatest: 30 };
     assert_eq!(archive.post_counts(&[user(7)]).await.unwrap(), [(user(7), counts)]);
     let period = Period { since: Some(posts[4].created_at), until: Some(posts[19].created_at) };
@@ -182,14 +267,19 @@ async fn public_posts_are_counted_apart(kind: Kind) {
 
 async fn an_archive_of_the_version_before_is_migrated(kind: Kind) {
     let database = Database::new(kind).await;
-    database.archive().write(&[post(1, 7, "old")], &[(post_id(2), user(7))], &[]).await.unwrap();
+    database
+        .archive()
+        .write(&[post(1, 7, "old")], &[(post_id(2), user(7))], &Lists::default())
+        .await
+        .unwrap();
     database.execute("ALTER TABLE posts DROP COLUMN details").await;
     database.execute("ALTER TABLE posts DROP COLUMN version").await;
     database.execute("DROP TABLE referrers").await;
+    database.execute("DROP TABLE edits").await;
     database.execute("DELETE FROM fanfold_migrations WHERE version >= 4").await;
     let posts = [post(1, 7, "old"), version(3, 1, "new")];
     let archive = database.archive();
-    archive.write(&posts[1..], &[], &[]).await.unwrap();
+    archive.write(&posts[1..], &[], &Lists::default()).await.unwrap();
     let mut rows = archive.read(&[1, 2, 3].map(post_id)).await.unwrap();
     rows.sort_by_key(Row::id);
     let tombstone = Row::Tombstone { id: post_id(2), author: user(7) };
@@ -197,7 +287,7 @@ async fn an_archive_of_the_version_before_is_migrated(kind: Kind) {
     assert_eq!(rows, [old, tombstone, new]);
     if kind == Kind::Mariadb {
         // A process was killed after the column was added.
-        database.execute("UPDATE fanfold_migrations SET success = FALSE WHERE version = 5").await;
+        database.execute("UPDATE fanfold_migrations SET success = FALSE WHERE version = 6").await;
         assert_eq!(database.archive().post_count().await.unwrap(), 2);
     }
 }
@@ -209,14 +299,14 @@ async fn a_delivery_is_completed_and_never_reset(kind: Kind) {
     let pushed = with(Delivery::Pushed { followers: 4 });
     let delivered = with(Delivery::Delivered { followers: 5 });
     for (written, expected) in [(&pushed, &pushed), (&delivered, &delivered), (&pushed, &delivered)] {
-        archive.write(std::slice::from_ref(written), &[], &[]).await.unwrap();
+        archive.write(std::slice::from_ref(written), &[], &Lists::default()).await.unwrap();
         assert_eq!(archive.read(&[post_id(1)]).await.unwrap(), [Row::Live(expected.clone())]);
     }
     // Another post under the same id does not change it.
     let other = Post { author: user(8), delivery: Delivery::Delivered { followers: 9 }, ..post(2, 8, "y") };
     let first = Post { delivery: Delivery::Pulled, ..post(2, 7, "x") };
-    archive.write(std::slice::from_ref(&first), &[], &[]).await.unwrap();
-    archive.write(&[other], &[], &[]).await.unwrap();
+    archive.write(std::slice::from_ref(&first), &[], &Lists::default()).await.unwrap();
+    archive.write(&[other], &[], &Lists::default()).await.unwrap();
     assert_eq!(archive.read(&[post_id(2)]).await.unwrap(), [Row::Live(first)]);
 }
 
@@ -224,7 +314,7 @@ async fn ranges_are_read_from_either_end(kind: Kind) {
     let database = Database::new(kind).await;
     let archive = database.archive();
     let posts: Vec<Post> = (1..=20).map(|id| post(id, 7 + id % 2, &id.to_string())).collect();
-    archive.write(&posts, &[(post_id(10), user(7))], &[]).await.unwrap();
+    archive.write(&posts, &[(post_id(10), user(7))], &Lists::default()).await.unwrap();
     let range = |author, direction, above, below, limit| Range {
         author: user(author),
         direction,
@@ -257,7 +347,7 @@ async fn a_thousand_ranges_are_read_together(kind: Kind) {
     let database = Database::new(kind).await;
     let archive = database.archive();
     let posts: Vec<Post> = (1..=2_000).map(|id| post(id, 1 + id % 1_000, "x")).collect();
-    archive.write(&posts, &[], &[]).await.unwrap();
+    archive.write(&posts, &[], &Lists::default()).await.unwrap();
     let range = |author| Range {
         author: user(author),
         direction: Direction::Forward,
@@ -300,7 +390,7 @@ async fn an_archive_has_one_name(kind: Kind) {
 async fn failure(url: &str) -> (Error, String) {
     let archive = archive(url);
     let failed = match archive.identity("x").await {
-        Ok(_) => archive.write(&[post(1, 7, "x")], &[], &[]).await.unwrap_err(),
+        Ok(_) => archive.write(&[post(1, 7, "x")], &[], &Lists::default()).await.unwrap_err(),
         Err(error) => error,
     };
     let text = failed.to_string();
@@ -314,13 +404,13 @@ on_every_kind! {
 
 async fn an_archive_of_a_newer_version_is_left_alone(kind: Kind) {
     let database = Database::new(kind).await;
-    database.archive().write(&[post(1, 7, "x")], &[], &[]).await.unwrap();
+    database.archive().write(&[post(1, 7, "x")], &[], &Lists::default()).await.unwrap();
     let newer = "INSERT INTO fanfold_migrations SELECT 9, description, installed_on, success, checksum, \
         execution_time FROM fanfold_migrations WHERE version = 1";
     database.execute(newer).await;
     let (error, text) = failure(&database.url).await;
-    assert!(matches!(error, Error::Newer { found: 9, known: 5 }), "{error:?}");
-    assert!(text.contains("newer Fanfold (its schema version is 9, this version supports 5)"), "{text}");
+    assert!(matches!(error, Error::Newer { found: 9, known: 6 }), "{error:?}");
+    assert!(text.contains("newer Fanfold (its schema version is 9, this version supports 6)"), "{text}");
     database.execute("DELETE FROM fanfold_migrations WHERE version = 9").await;
     assert_eq!(database.archive().post_count().await.unwrap(), 1);
 }
@@ -374,7 +464,7 @@ async fn a_file_that_cannot_be_an_archive_is_reported() {
     assert!(text.contains("backup"), "{text}");
 
     let url = format!("sqlite:{}", path("archive.db"));
-    archive(&url).write(&[post(1, 7, "x")], &[], &[]).await.unwrap();
+    archive(&url).write(&[post(1, 7, "x")], &[], &Lists::default()).await.unwrap();
     let (error, text) = failure(&format!("{url}?mode=ro")).await;
     assert!(matches!(error, Error::ReadOnly(_)), "{error:?}");
     assert!(text.contains("writable"), "{text}");
@@ -416,10 +506,10 @@ async fn a_locked_database_is_waited_for_and_then_reported_as_unavailable() {
         }
     });
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let error = archive.write(&[post(1, 7, "x")], &[], &[]).await.unwrap_err();
+    let error = archive.write(&[post(1, 7, "x")], &[], &Lists::default()).await.unwrap_err();
     assert!(error.is_passing(), "{error:?}");
     lock.await.unwrap();
-    archive.write(&[post(1, 7, "x")], &[], &[]).await.unwrap();
+    archive.write(&[post(1, 7, "x")], &[], &Lists::default()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -428,7 +518,7 @@ async fn a_process_killed_while_it_created_the_tables_leaves_nothing_in_the_way(
     database.archive().greatest_ids().await.unwrap();
     database.execute("UPDATE fanfold_migrations SET success = FALSE; DROP TABLE visits, settings").await;
     let archive = database.archive();
-    archive.write(&[post(1, 7, "x")], &[], &[]).await.unwrap();
+    archive.write(&[post(1, 7, "x")], &[], &Lists::default()).await.unwrap();
     assert_eq!(archive.identity("one").await.unwrap(), "one");
 }
 
@@ -453,17 +543,17 @@ async fn a_silent_archive_is_waited_for_by_all_callers_at_the_same_time() {
 async fn a_cancelled_call_leaves_nothing_behind(kind: Kind) {
     let database = Database::new(kind).await;
     let archive = database.archive();
-    archive.write(&[post(1, 7, "first")], &[], &[]).await.unwrap();
+    archive.write(&[post(1, 7, "first")], &[], &Lists::default()).await.unwrap();
     for number in 0..300 {
         let (archive, other) = (archive.clone(), archive.clone());
         let posts = [post(1_000 + number, 7, "x")];
-        let writing = tokio::spawn(async move { archive.write(&posts, &[], &[]).await });
+        let writing = tokio::spawn(async move { archive.write(&posts, &[], &Lists::default()).await });
         let reading = tokio::spawn(async move { other.read(&[post_id(1)]).await });
         tokio::time::sleep(Duration::from_micros(number * 17 % 2_000)).await;
         writing.abort();
         reading.abort();
     }
-    archive.write(&[post(5_000, 7, "last")], &[], &[]).await.unwrap();
+    archive.write(&[post(5_000, 7, "last")], &[], &Lists::default()).await.unwrap();
     // Over any connection.
     let read = |_| {
         let archive = archive.clone();

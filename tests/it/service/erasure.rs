@@ -8,13 +8,14 @@ use fanfold::app::archive::Listed;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::moderation::invite::NewInvite;
 use fanfold::app::moderation::report::ReportTarget;
-use fanfold::app::post::NewPost;
-use fanfold::app::post::PublishRequest;
-use fanfold::app::post::read::PostRecords;
+use fanfold::app::post::read::{PostPage, PostRecords};
+use fanfold::app::post::{EditRequest, NewPost, PublishRequest};
 use fanfold::app::read::{Load as _, Shared};
+use fanfold::model::clock::Period;
 use fanfold::model::details::{References, ReferrerCounts};
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::moderator::Moderator;
+use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::{Content, Visibility};
 use fanfold::model::relation::MuteScope;
 use serde_json::json;
@@ -129,8 +130,11 @@ impl Stage {
             self.publish(leaver, Visibility::Followers).await;
         }
         self.converse(leaver).await;
+        self.edit(leaver, "once").await;
         deliver_all(app).await;
         archive_all(app).await;
+        // The oldest posts are archived by now.
+        self.edit(leaver, "twice").await;
         let query = "query ($id: ID!) { user(by: { id: $id }) { displayName }
             viewer { timeline { nodes { content } } } }";
         for person in people {
@@ -147,7 +151,23 @@ impl Stage {
         app.block(&blocker, id(self.next)).await.unwrap();
     }
 
-    /// Adds what moderators know of a user: reports by and about the user, and the use of an invite.
+    /// Edits all posts of a user, under an idempotency key or without one.
+    async fn edit(&self, leaver: &Person, how_often: &str) {
+        let app = &self.world.app;
+        let viewer = app.authenticate(&leaver.token).await.unwrap();
+        let author = viewer.user().unwrap();
+        let window = Window { direction: Direction::Forward, size: 99, from: None };
+        let page = PostPage { author, window, period: Period::ALL, only_public: false };
+        let posts: Vec<PostId> = app.load(page).await.unwrap().entries.iter().map(Listed::id).collect();
+        for (number, post) in posts.into_iter().enumerate() {
+            let content = format!("{SECRET} words, edited {how_often}");
+            let key = format!("{SECRET} edit {how_often} of {post}");
+            let idempotency_key = (number % 2 == 0).then_some(key.as_str());
+            let request = EditRequest { post, content: &content, idempotency_key };
+            app.edit_post(&viewer, request).await.unwrap();
+        }
+    }
+
     /// Lets a user reply to posts and quote them, and others reply to the user.
     async fn converse(&self, leaver: &Person) {
         let viewer = self.world.app.authenticate(&leaver.token).await.unwrap();
@@ -164,6 +184,7 @@ impl Stage {
         self.world.app.publish(&other, reply).await.unwrap();
     }
 
+    /// Adds what moderators know of a user: reports by and about the user, and the use of an invite.
     async fn note(&self, leaver: &Person) {
         let app = &self.world.app;
         let reporter = app.authenticate(&self.people[1].token).await.unwrap();
@@ -258,6 +279,8 @@ impl Stage {
         assert_eq!(left, 0, "rows with content");
         // Nobody but the deleted users has replied to the targets, and the replies to their posts are in no list.
         assert_eq!(self.database.number("SELECT COUNT(*) FROM referrers").await, 0);
+        assert_eq!(self.database.number("SELECT COUNT(*) FROM edits").await, 0);
+        assert_eq!(self.world.redis.raw::<Vec<String>>(&["KEYS", "ff:{p*}:edits"]), [""; 0]);
         assert_eq!(self.world.redis.raw::<Vec<String>>(&["KEYS", "ff:{p*}:replies"]), [""; 0]);
         assert_eq!(self.world.redis.raw::<Vec<String>>(&["KEYS", "ff:{p*}:quotes"]), [""; 0]);
         let targets = self.targets.map(Listed::Id).into();

@@ -37,6 +37,8 @@ async fn world() -> World {
     }
     world.data(Some(&people[0].token), "{ viewer { timeline { nodes { id } } } }", Value::Null).await;
     let publish = "mutation { publish(input: { content: \"x\", platform: \"web\" }) { post { id } } }";
+    let edit =
+        "mutation ($id: ID!) { editPost(input: { postId: $id, content: \"y\" }) { userErrors { code } } }";
     let settle = "mutation { updateProfile(input: { region: { country: \"DE\" } }) { viewer { id } } }";
     let mute = "mutation ($id: ID!) { mute(input: { userId: $id }) { userErrors { code } } }";
     world.data(Some(&people[2].token), mute, json!({ "id": people[0].id })).await;
@@ -47,7 +49,11 @@ async fn world() -> World {
     let block = "mutation ($id: ID!) { block(input: { userId: $id }) { userErrors { code } } }";
     world.data(Some(&people[0].token), block, json!({ "id": strangers[1].id })).await;
     for person in &people[1..] {
-        world.data(Some(&person.token), publish, Value::Null).await;
+        let data = world.data(Some(&person.token), publish, Value::Null).await;
+        // The first of the two posts is edited.
+        if data["publish"]["post"]["id"] == "UG9zdDox" {
+            world.data(Some(&person.token), edit, json!({ "id": "UG9zdDox" })).await;
+        }
         world.data(Some(&person.token), settle, Value::Null).await;
     }
     let replier = world.app.authenticate(&people[2].token).await.unwrap();
@@ -78,6 +84,7 @@ async fn everything_is_measured_as_redis_says() {
         ("username", 5),
         ("post", 3),
         ("reply or quote", 1),
+        ("earlier version", 1),
         ("visit", 4),
         ("region", 2),
     ];
@@ -95,6 +102,7 @@ async fn everything_is_measured_as_redis_says() {
     assert_eq!(bytes("mute"), usage(&["ff:{u3}:muting"]));
     assert_eq!(bytes("timeline entry"), usage(&["ff:{u1}:timeline"]));
     assert_eq!(bytes("reply or quote"), usage(&["ff:{p1}:replies"]));
+    assert_eq!(bytes("earlier version"), usage(&["ff:{p1}:edits"]));
     assert_eq!(bytes("region"), usage(&["ff:{r0}:region"]));
     let lists = |pattern: &str| keys(pattern).iter().map(|key| usage(&[key])).sum::<u64>();
     assert_eq!(bytes("follow"), lists("ff:{u*}:following") + lists("ff:{u*}:followers"));
@@ -118,6 +126,7 @@ async fn the_table_says_the_same_to_people() {
         "username ",
         "post ",
         "reply or quote ",
+        "earlier version ",
         "visit ",
         "region ",
     ] {

@@ -91,6 +91,7 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
     };
     let (ada, ben, cem, fay) = (id(0), id(1), id(2), id(5));
     let post = publish(server, &users[1], "everything");
+    let own = publish(server, &users[0], "first");
     let login = format!(
         "mutation {{ login(input: {{ username: \"{}\", password: \"{PASSWORD}\", label: \"other\" }}) {{ token }} }}",
         name(0)
@@ -129,6 +130,7 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
         format!("mutation {{ publish(input: {{ content: \"reply\", inReplyTo: \"{post}\", quoteOf: \"{post}\" }}) {{ post {{ isReply replies {{ nodes {{ id }} }} quotes {{ nodes {{ id }} }} ancestors {{ id }} inReplyTo {{ id }} quoteOf {{ id }} }} }} }}"),
         format!("mutation {{ repost(input: {{ postId: \"{post}\" }}) {{ post {{ repostCount viewerHasReposted repostedBy {{ nodes {{ id }} }} }} }} }}"),
         format!("mutation {{ undoRepost(input: {{ postId: \"{post}\" }}) {{ post {{ id }} }} }}"),
+        format!("mutation {{ editPost(input: {{ postId: \"{own}\", content: \"edited\", idempotencyKey: \"e\" }}) {{ post {{ editedAt edits {{ content }} }} userErrors {{ code }} }} }}"),
         "mutation { publish(input: { content: \"own\", platform: \"test\", visibility: FOLLOWERS, idempotencyKey: \"k\" }) { post { id } } }".to_owned(),
     ];
     // One of three requests is accepted, one is rejected, and one is accepted by the account that becomes public.

@@ -42,6 +42,7 @@ const UNCHECKED: [(&str, &[&str]); 7] = [
             "sessions",
             "muting",
             "post",
+            "edits",
             "regions",
             "stars",
             "numbered_stars",

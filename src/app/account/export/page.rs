@@ -20,6 +20,7 @@ use crate::app::visibility::list::OwnList;
 use crate::app::visibility::{Access, UserSelection, Visible, VisibleUser};
 use crate::model::account::Account;
 use crate::model::clock::{Period, Timestamp};
+use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Position, Window};
 use crate::model::post::Post;
@@ -159,8 +160,8 @@ pub enum Record {
         /// The mute.
         mute: Mute,
     },
-    /// A post.
-    Post(Arc<Post>),
+    /// A post, and its earlier versions, newest first.
+    Post(Arc<Post>, Arc<[EarlierVersion]>),
 }
 
 impl Record {
@@ -177,7 +178,7 @@ impl Record {
                 let entry = Position { at: mute.since, user: *user };
                 ExportPosition::after(Section::Muted, Place::User(entry))
             }
-            Self::Post(post) => ExportPosition::after(Section::Posts, Place::Post(post.id)),
+            Self::Post(post, _) => ExportPosition::after(Section::Posts, Place::Post(post.id)),
         }
     }
 }
@@ -203,7 +204,7 @@ pub struct ExportPage {
 }
 
 impl App {
-    /// Returns the page at a position of the viewer's export. Makes at most three round trips, and further ones to
+    /// Returns the page at a position of the viewer's export. Makes at most four round trips, and further ones to
     /// replace list entries that the viewer may not see.
     pub async fn export_page(&self, viewer: &Viewer, from: ExportPosition) -> Result<ExportPage, Error> {
         let owner = viewer.signed_in()?;
@@ -288,7 +289,10 @@ impl App {
         let page = visible.unfiltered_post_page(author, window, Period::ALL).await?;
         let last = page.entries.last().filter(|_| page.has_next).map(Listed::id);
         let posts = visible.post_records(Arc::clone(&page.entries)).await?;
-        let records = posts.iter().flatten().map(|post| Record::Post(Arc::clone(post))).collect();
+        let posts: Vec<&Arc<Post>> = posts.iter().flatten().collect();
+        let versions = visible.all_earlier_versions(&posts).await?;
+        let record = |(post, versions): (&Arc<Post>, _)| Record::Post(Arc::clone(post), versions);
+        let records = posts.into_iter().zip(versions).map(record).collect();
         Ok((records, last.map(Place::Post)))
     }
 }

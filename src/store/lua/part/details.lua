@@ -1,14 +1,24 @@
--- Shared part of the scripts that change the details of a post's record. Details are stored as text: numbers, the first
--- of which is the version, and then the references.
+-- Shared part of the scripts that change the details of a post's record. Details are stored as text: numbers (the version,
+-- the edition, the time of the last edit, and the counts), and then the references.
+
+-- Returns the numbers, and the text of the references.
+local function read_details(text)
+  local head, rest = string.match(text or '0 0 0 0 0 0', '^([%d ]*%d)(.*)$')
+  local numbers = {}
+  for number in string.gmatch(head, '%d+') do numbers[#numbers + 1] = tonumber(number) end
+  return numbers, rest
+end
+
+-- Returns details as text, with the next version.
+local function next_details(numbers, rest)
+  numbers[1] = numbers[1] + 1
+  for index, number in ipairs(numbers) do numbers[index] = string.format('%.0f', number) end
+  return table.concat(numbers, ' ') .. rest
+end
 
 -- Raises the version, and changes the number at this position.
 local function change_details(key, position, change)
-  local text = redis.call('HGET', key, 'details') or '0 0 0 0 0 0'
-  local head, rest = string.match(text, '^([%d ]*%d)(.*)$')
-  local numbers = {}
-  for number in string.gmatch(head, '%d+') do numbers[#numbers + 1] = tonumber(number) end
-  numbers[1] = numbers[1] + 1
+  local numbers, rest = read_details(redis.call('HGET', key, 'details'))
   numbers[position] = math.max(0, numbers[position] + change)
-  for index, number in ipairs(numbers) do numbers[index] = string.format('%.0f', number) end
-  redis.call('HSET', key, 'details', table.concat(numbers, ' ') .. rest)
+  redis.call('HSET', key, 'details', next_details(numbers, rest))
 end

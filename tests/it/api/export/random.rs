@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fanfold::app::post::PublishRequest;
+use fanfold::app::post::{EditRequest, PublishRequest};
 use fanfold::app::user::ProfileUpdate;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::{Clock as _, Timestamp};
@@ -92,8 +92,26 @@ impl Random {
             "platform": platform,
             "visibility": if visibility.is_public() { "PUBLIC" } else { "FOLLOWERS" },
             "createdAt": print(self.now()),
+            "editedAt": null,
+            "edits": [],
         });
         self.model.posts.insert(id, line);
+    }
+
+    /// Edits a post, which may be archived.
+    async fn edit(&mut self) {
+        let viewer = self.viewer(self.me).await;
+        let now = print(self.now());
+        let index = self.rng.random_range(0..self.model.posts.len().max(1));
+        let Some((id, line)) = self.model.posts.iter_mut().nth(index) else { return };
+        let content = format!("edited {now} of {id}");
+        let request = EditRequest { post: *id, content: &content, idempotency_key: None };
+        self.world.app.edit_post(&viewer, request).await.unwrap();
+        let former = if line["editedAt"].is_null() { &line["createdAt"] } else { &line["editedAt"] };
+        let version = json!({ "content": line["content"], "writtenAt": former });
+        line["edits"].as_array_mut().unwrap().insert(0, version);
+        line["content"] = json!(content);
+        line["editedAt"] = json!(now);
     }
 
     /// Lets the owner, or another user to the owner, do something.
@@ -165,6 +183,7 @@ impl Random {
                     self.model.posts.remove(&post);
                 }
             }
+            89..94 => self.edit().await,
             _ => self.publish().await,
         }
     }

@@ -1,0 +1,197 @@
+//! Edits: whatever runs concurrently and wherever it is interrupted, at every moment a reader finds a history of versions
+//! in which each edit occurs once, hot or archived.
+
+use std::cell::RefCell;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use tokio::runtime::{Handle, Runtime};
+
+use crate::harness::sql::Kind;
+use crate::harness::stage::{Call, Refer, Scenario, Stage};
+use crate::harness::world::{cases, model_config};
+use crate::service::turnstile::{Event, events};
+
+/// The users who publish and edit.
+const AUTHORS: [u64; 2] = [3, 4];
+
+fn scenarios() -> impl Strategy<Value = Scenario> {
+    let author = || prop::sample::select(&AUTHORS[..]);
+    let edit = || {
+        let edit = (author(), 0..3usize, prop::option::weighted(0.4, 0..2u8));
+        edit.prop_map(|(user, rank, key)| Call::Edit(user, rank, key))
+    };
+    let refer = || {
+        let refer = (author(), 0..3usize);
+        refer.prop_map(|(user, rank)| Call::Refer(Refer { user, rank, quotes: false, is_limited: false }))
+    };
+    let call = move || {
+        prop_oneof![
+            2 => author().prop_map(|user| Call::Publish(user, None)),
+            1 => refer(),
+            8 => edit(),
+            2 => (author(), 0..3usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
+            2 => (author(), 0..3usize).prop_map(|(user, rank)| Call::ReadVersions(user, rank)),
+            4 => Just(Call::Move),
+            1 => Just(Call::Outage),
+        ]
+    };
+    let before = proptest::collection::vec(call(), 2..12);
+    let together = proptest::collection::vec(call(), 2..5);
+    (before, together).prop_map(|(before, together)| Scenario { before, together })
+}
+
+fn run(kind: Kind, cases: u32) {
+    let runtime = Runtime::new().unwrap();
+    let stage = runtime.block_on(Stage::with_archive(kind, "hybrid", "3", "1"));
+    let config = model_config(cases);
+    let tested =
+        TestRunner::new(config).run(&(scenarios(), events()), |(scenario, events): (_, Vec<Event>)| {
+            runtime.block_on(async {
+                stage.clear().await;
+                let wrong = RefCell::new(None);
+                let note = |_, _: &_| {
+                    let now =
+                        tokio::task::block_in_place(|| Handle::current().block_on(stage.check_versions()));
+                    if let Err(what) = now {
+                        wrong.borrow_mut().get_or_insert(what);
+                    }
+                };
+                stage.play_noting(&scenario, &events, note).await;
+                prop_assert_eq!(wrong.into_inner(), None);
+                stage.settle().await;
+                stage.check_store().await
+            })
+        });
+    if let Err(failed) = tested {
+        panic!("{kind:?}: {failed}");
+    }
+}
+
+#[test]
+fn each_post_has_one_history_in_sqlite() {
+    run(Kind::Sqlite, cases(150));
+}
+
+#[test]
+fn each_post_has_one_history_in_mariadb() {
+    run(Kind::Mariadb, cases(40));
+}
+
+#[test]
+fn each_post_has_one_history_in_postgres() {
+    run(Kind::Postgres, cases(40));
+}
+
+const A: u64 = AUTHORS[0];
+const POST: Call = Call::Publish(A, None);
+const REPLY: Call = Call::Refer(Refer { user: AUTHORS[1], rank: 0, quotes: false, is_limited: false });
+/// Edits of the older of two posts, and its deletion.
+const EDIT: Call = Call::Edit(A, 1, None);
+const KEYED: Call = Call::Edit(A, 1, Some(0));
+const OTHER_KEY: Call = Call::Edit(A, 1, Some(1));
+const READ: Call = Call::ReadVersions(A, 1);
+const DELETE: Call = Call::Delete(A, 1);
+
+/// Plays `setup`, then holds a call at each of its steps in turn while others do `meanwhile`, resumes or interrupts it,
+/// makes it again if `is_repeated`, and checks the versions at each moment.
+async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call], is_repeated: bool) {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
+    for is_interrupted in [false, true] {
+        for steps in 0.. {
+            stage.clear().await;
+            for call in setup {
+                stage.call(*call).await;
+            }
+            let mut actor = stage.begin(held).await;
+            for _ in 0..steps {
+                if actor.waits.is_some() {
+                    actor.step().await;
+                }
+            }
+            let (is_over, stop) = (actor.waits.is_none(), actor.waits);
+            let context = |error| {
+                panic!("{held:?} held at {stop:?}, interrupted: {is_interrupted}, {meanwhile:?}: {error}")
+            };
+            stage.check_versions().await.unwrap_or_else(context);
+            for call in meanwhile {
+                stage.call(*call).await;
+                stage.check_versions().await.unwrap_or_else(context);
+            }
+            if is_interrupted {
+                actor.interrupt().await;
+            }
+            while actor.waits.is_some() {
+                actor.step().await;
+                stage.check_versions().await.unwrap_or_else(context);
+            }
+            if is_repeated {
+                stage.call(held).await;
+                stage.check_versions().await.unwrap_or_else(context);
+            }
+            stage.settle().await;
+            stage.check_store().await.unwrap_or_else(|error| context(error.to_string()));
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_edits_make_two_versions() {
+    for setup in [&[POST, POST][..], &[POST, POST, Call::Move], &[POST, POST, EDIT, REPLY]] {
+        for meanwhile in [&[EDIT][..], &[EDIT, Call::Move], &[Call::Move, EDIT], &[EDIT, Call::Move, EDIT]] {
+            hold_everywhere(setup, EDIT, meanwhile, false).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_edit_under_a_key_is_made_once_whatever_happens_before_it_is_repeated() {
+    for setup in [&[POST, POST][..], &[POST, POST, EDIT, Call::Move]] {
+        for meanwhile in
+            [&[KEYED][..], &[EDIT], &[OTHER_KEY, KEYED], &[Call::Move, EDIT, KEYED], &[Call::Outage]]
+        {
+            hold_everywhere(setup, KEYED, meanwhile, true).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn versions_move_with_their_post() {
+    let setup = [POST, POST, EDIT, EDIT];
+    for meanwhile in [
+        &[EDIT][..],
+        &[EDIT, Call::Move, EDIT],
+        &[Call::Move, EDIT],
+        &[REPLY, EDIT],
+        &[DELETE],
+        &[EDIT, DELETE],
+    ] {
+        hold_everywhere(&setup, Call::Move, meanwhile, false).await;
+    }
+}
+
+#[tokio::test]
+async fn no_version_of_a_deleted_post_is_left() {
+    for setup in [&[POST, POST, EDIT][..], &[POST, POST, EDIT, Call::Move]] {
+        for meanwhile in
+            [&[EDIT][..], &[Call::Move], &[EDIT, Call::Move], &[Call::Move, EDIT, Call::Move], &[DELETE]]
+        {
+            hold_everywhere(setup, DELETE, meanwhile, false).await;
+        }
+        for meanwhile in [&[DELETE][..], &[DELETE, Call::Move], &[Call::Move, DELETE, Call::Move]] {
+            hold_everywhere(setup, EDIT, meanwhile, true).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reader_sees_a_version_with_those_before_it() {
+    for setup in [&[POST, POST, EDIT][..], &[POST, POST, EDIT, Call::Move]] {
+        for meanwhile in [&[EDIT][..], &[Call::Move], &[EDIT, Call::Move, EDIT], &[DELETE, Call::Move]] {
+            hold_everywhere(setup, READ, meanwhile, false).await;
+        }
+    }
+}
