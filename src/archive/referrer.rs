@@ -7,7 +7,7 @@ use sqlx::{Connection as _, Encode, QueryBuilder, Type};
 use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
-use crate::archive::post::{details_column, parse_details, post_id};
+use crate::archive::post::{details_column, parse_details, post_id, push_in};
 use crate::archive::{ANSWER, Archive, WRITE, number};
 use crate::budget::{self, Resource};
 use crate::model::details::{Details, Referral, ReferrerKind};

@@ -193,7 +193,7 @@ pub fn settle_if_possible(
 /// record belongs to another post.
 pub fn bury(keys: &Keys, draft: &Draft) -> Command<bool> {
     let Draft { id, note: Note { author, created_at, .. } } = draft;
-    let bury = with_lists(call(&script::BURY_POST).key(&keys.post(*id)), keys, *id);
+    let bury = with_lists(call(&script::BURY_POST).key(&keys.post(*id)), keys, *id, ReferrerKind::ALL);
     bury.arg(author.get()).arg(created_at.as_millis()).arg(REVOKED_MILLIS).reply()
 }
 

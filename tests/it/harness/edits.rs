@@ -34,7 +34,7 @@ pub(crate) type Version = (String, Timestamp);
 /// Returns all versions of a post, as a reader finds them in two round trips, the first one first; `None` if the post does
 /// not exist.
 pub(crate) async fn read_versions(app: &App, id: PostId) -> Result<Option<Vec<Version>>, Error> {
-    let found = app.load(PostRecords(Shared([Listed::Id(id)].into()))).await?;
+    let found = app.load(PostRecords { posts: Shared([Listed::Id(id)].into()), needs_archive: true }).await?;
     let Some(post) = &found[0] else { return Ok(None) };
     let edition = post.details.edition;
     let earlier = app.load(EarlierVersions { post: id, before: edition }).await?;
