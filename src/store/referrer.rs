@@ -87,7 +87,7 @@ pub fn reposts_by(keys: &Keys, user: UserId, posts: &[PostId]) -> Command<Vec<Op
 }
 
 /// Lists reposts of a deleted post, read from the archive, so that they can be deleted as well. Does nothing unless the
-/// post has a tombstone. Idempotent.
+/// post has a tombstone that the archive does not have yet. Idempotent.
 pub fn list_reposts(keys: &Keys, deleted: PostId, reposts: &[PostId]) -> Command<bool> {
     let list = call(&script::LIST_REPOSTS)
         .key(&keys.post(deleted))

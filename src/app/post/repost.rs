@@ -7,13 +7,15 @@
 //! A deleted post takes its reposts with it. Readers see none from the moment at which the post is deleted, because they
 //! see a repost as its original. The list of the reposts stays behind, and the worker that removes the post from timelines
 //! (`app::delivery`) deletes the listed reposts before it ends its job. If the post was archived, the archive has the list,
-//! which the mover copies to Redis before the archive's tombstone replaces it.
+//! which the mover copies to Redis before the archive's tombstone replaces it, under an intent: a slow mover may copy a list
+//! that others have copied and whose reposts they have deleted.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::app::App;
 use crate::app::archive::Listed;
+use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error, Field, Reason, RuleViolation};
 use crate::app::post::NewPost;
 use crate::app::viewer::Viewer;
@@ -26,6 +28,7 @@ use crate::model::page::{Direction, Window};
 use crate::model::post::{Content, Post, Visibility};
 use crate::model::user::UserFields;
 use crate::store::batch::Batch;
+use crate::store::intent::Operation;
 use crate::store::post::{self, DeletedPost, Erased, Record};
 use crate::store::referrer;
 use crate::store::unreadable::readable;
@@ -201,7 +204,7 @@ impl App {
     }
 
     /// Copies the reposts of these deleted posts from the archive, which is about to lose them, to Redis. Returns the posts
-    /// with such reposts. Makes one query, and a round trip if it finds reposts; more for many reposts.
+    /// with such reposts. Makes one query, and two round trips if it finds reposts; more for many reposts.
     pub(super) async fn keep_archived_reposts(
         &self,
         posts: &[DeletedPost],
@@ -217,6 +220,17 @@ impl App {
             let pages: Vec<ReferrerPage> = open.iter().map(page).collect();
             let found = self.archive().await?.referrers(&pages).await?;
             open.clear();
+            let has_reposts: HashSet<PostId> = pages
+                .iter()
+                .zip(&found)
+                .filter(|(_, page)| !page.entries.is_empty())
+                .map(|(page, _)| page.target)
+                .collect();
+            let first =
+                posts.iter().filter(|post| has_reposts.contains(&post.id) && !reposted.contains(&post.id));
+            let deletions = first.map(|post| Operation::Delete { author: post.author, post: post.id });
+            let intents = self.intents(deletions);
+            self.record(&intents, &Deadline::start(&*self.0.clock)).await?;
             let mut batch = Batch::new("move: reposts");
             let mut lists = Vec::new();
             for (ReferrerPage { target, .. }, page) in pages.into_iter().zip(found) {

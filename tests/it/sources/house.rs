@@ -55,7 +55,7 @@ const HOMES: [(&str, &[&str]); 51] = [
     ("opentelemetry_http", &["cli/trace.rs", "http/trace.rs"]),
     ("opentelemetry_otlp", &["cli/trace.rs"]),
     ("opentelemetry_sdk", &["cli/trace.rs", "http/trace.rs"]),
-    ("rand", &["model/rng.rs", "cli/demo.rs", "cli/people.rs", "cli/posts.rs"]),
+    ("rand", &["model/rng.rs", "cli/conversation.rs", "cli/demo.rs", "cli/people.rs", "cli/posts.rs"]),
     ("ring", &["app/jwt/signature.rs"]),
     ("rpassword", &["cli/moderation.rs"]),
     ("rust_embed", &["http/page.rs"]),
