@@ -24,7 +24,6 @@ pub(super) const COLUMNS: &str =
 
 /// A post's archived state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "nearly all rows are live posts")]
 pub enum Row {
     /// A live post with its content.
     Live(Post),

@@ -82,7 +82,7 @@ pub(super) fn sayings(mut rng: StdRng, society: Society, (began, duration): (Tim
     let rounds = (count / LEAST).clamp(1, ROUNDS);
     let mut speech = Speech { rng, society, zeal, rounds, count, began, duration };
     let sayings = (0..rounds).flat_map(move |round| speech.round(round));
-    Sayings { count, reach: count.div_ceil(rounds), sayings: Box::new(sayings) }
+    Sayings { count, reach: count.div_ceil(rounds), all: Box::new(sayings) }
 }
 
 impl Speech {

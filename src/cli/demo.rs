@@ -274,7 +274,7 @@ mod tests {
         let (one, same, other) = (demo(300, 1), demo(300, 1), demo(300, 2));
         assert_eq!((names(&one), &one.follows), (names(&same), &same.follows));
         assert_ne!((names(&one), &one.follows), (names(&other), &other.follows));
-        let [one, same, other] = [one, same, other].map(|world| world.posts.sayings.collect::<Vec<_>>());
+        let [one, same, other] = [one, same, other].map(|world| world.posts.all.collect::<Vec<_>>());
         assert!(one == same && one != other);
     }
 
@@ -283,7 +283,7 @@ mod tests {
         for users in [2, 3, 60, 1_000] {
             let World { follows, boundaries, posts, .. } = demo(users, 1);
             let (count, reach) = (posts.count, posts.reach);
-            let posts: Vec<Saying> = posts.sayings.collect();
+            let posts: Vec<Saying> = posts.all.collect();
             assert!(posts.len() == count && posts.is_sorted_by_key(|post| post.at), "{users}");
             let follows: HashSet<(u32, u32)> = follows.into_iter().collect();
             let mut replies_to_ada = 0;

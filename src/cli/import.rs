@@ -155,7 +155,7 @@ impl Graph {
             time: Box::new(time),
             mutes: Vec::new(),
             boundaries: Boundaries::default(),
-            posts: Sayings { count: 0, reach: 0, sayings: Box::new(std::iter::empty()) },
+            posts: Sayings { count: 0, reach: 0, all: Box::new(std::iter::empty()) },
         })
     }
 }

@@ -51,7 +51,7 @@ pub(super) struct Sayings {
     pub(super) count: usize,
     /// Maximum distance between a post and another to which it refers.
     pub(super) reach: usize,
-    pub(super) sayings: Box<dyn Iterator<Item = Saying> + Send>,
+    pub(super) all: Box<dyn Iterator<Item = Saying> + Send>,
 }
 
 /// A post to load.
@@ -218,11 +218,11 @@ impl<'a> Publisher<'a> {
     }
 
     /// Publishes the posts, and returns the number of new ones.
-    async fn publish(mut self, Sayings { count, reach, sayings }: Sayings) -> Result<usize, Error> {
+    async fn publish(mut self, Sayings { count, reach, all }: Sayings) -> Result<usize, Error> {
         let bar = progress::bar("posts", count as u64);
         let mut workers = self.app.workers();
         let mut undelivered = 0;
-        for (index, saying) in sayings.enumerate() {
+        for (index, saying) in all.enumerate() {
             let target = saying.reference.map(Reference::target);
             if self.wave.first().is_some_and(|(first, _)| target >= Some(*first) || index - first >= POSTS) {
                 undelivered += self.publish_wave().await?;

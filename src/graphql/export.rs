@@ -25,8 +25,9 @@ use crate::graphql::{Api, check_rate_limit, took_longer};
 use crate::model::account::Account;
 use crate::model::address::Address;
 use crate::model::clock::Timestamp;
+use crate::model::details::Reply;
 use crate::model::edit::EarlierVersion;
-use crate::model::id::UserId;
+use crate::model::id::{PostId, UserId};
 use crate::model::post::{Delivery, Post};
 use crate::model::region::{Region, Table};
 use crate::model::relation::Mute;
@@ -300,6 +301,8 @@ fn mute_fields(user: UserId, username: &str, mute: Mute) -> Fields {
 }
 
 fn post_fields(post: &Post, versions: &[EarlierVersion]) -> Fields {
+    let references = &post.details.references;
+    let referred = |post: Option<PostId>| post.map_or(Value::Null, |post| id(GlobalId::Post(post)));
     let (mode, total) = match post.delivery {
         Delivery::Pulled => (DeliveryMode::Pulled, 0),
         Delivery::Pushed { followers } | Delivery::Delivered { followers } => {
@@ -313,6 +316,9 @@ fn post_fields(post: &Post, versions: &[EarlierVersion]) -> Fields {
         ("platform", text(post.platform.as_deref())),
         ("visibility", value_of(Visibility::from(post.visibility))),
         ("createdAt", time(post.created_at)),
+        ("inReplyTo", referred(references.reply.as_ref().map(Reply::parent))),
+        ("quoteOf", referred(references.quoted)),
+        ("repostOf", referred(references.original)),
         ("editedAt", post.details.edited_at.map_or(Value::Null, time)),
         ("edits", Value::List(versions.iter().map(version_value).collect())),
         ("delivery", object(vec![("mode", value_of(mode)), ("totalCount", Value::from(total))])),

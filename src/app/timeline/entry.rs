@@ -17,6 +17,7 @@ use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::app::viewer::Viewer;
 use crate::app::visibility::{Surface, UserSelection, Visible, VisiblePost, VisibleUser};
+use crate::model::details::Reply;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Direction;
 use crate::model::post::Post;
@@ -149,7 +150,7 @@ impl App {
 /// Returns the post that decides if and how a post is shown: the original of a repost, or the post to which it replies.
 fn referred(post: &Post, reader: Option<UserId>, replies: Replies) -> Option<PostId> {
     let references = &post.details.references;
-    let parent = references.reply.as_ref().map(|reply| reply.parent());
+    let parent = references.reply.as_ref().map(Reply::parent);
     references.original.or(parent.filter(|_| replies != Replies::All && reader != Some(post.author)))
 }
 

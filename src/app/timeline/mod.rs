@@ -306,7 +306,9 @@ impl App {
             for portion in posts.chunks(wanted.size.max(1)) {
                 if !filling.has_more {
                     let entries = self.read_entries(viewer, portion.to_vec(), selection).await?;
-                    entries.into_iter().for_each(|entry| filling.add(entry));
+                    for entry in entries {
+                        filling.add(entry);
+                    }
                 }
             }
             if is_last || filling.has_more {

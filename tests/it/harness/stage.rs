@@ -290,57 +290,15 @@ impl Stage {
             Call::Publish(user, key) => self.begin_publishing((user, key), Visibility::Public).await,
             Call::PublishLimited(user) => self.begin_publishing((user, None), Visibility::Followers).await,
             Call::Refer(refer) => self.begin_referring(refer).await,
-            Call::Repost(user, rank) | Call::Undo(user, rank) => {
-                self.world.clock.advance(Duration::from_millis(1));
-                let (viewer, post) = (viewer(user), self.post_of_rank(rank).await);
-                let work = async move |app: App| {
-                    let Some(post) = post else { return };
-                    drop(match call {
-                        Call::Repost(..) => app.repost(&viewer, post).await,
-                        _ => app.undo_repost(&viewer, post).await,
-                    });
-                };
-                Actor::begin(&self.app, work).await
-            }
+            Call::Repost(user, rank) | Call::Undo(user, rank) => self.begin_reposting(call, user, rank).await,
             Call::Delete(user, rank) => {
                 let post = self.posts(user).await.get(rank).copied().and_then(PostId::new);
                 self.begin_deletion(user, post).await
             }
             Call::Edit(user, rank, key) => self.begin_editing(user, rank, key).await,
-            Call::ReadVersions(user, rank) => {
-                let post = self.posts(user).await.get(rank).copied().and_then(PostId::new);
-                let work = async move |app: App| {
-                    let Some(post) = post else { return };
-                    let Ok(Some(found)) = read_versions(&app, post).await else { return };
-                    let mut results = results.lock().unwrap();
-                    // While a post is deleted, its earlier versions may be gone before its record is read again.
-                    if !results.deletions_requested.contains(&post)
-                        && let Err(what) = results.edits.check(post, &found, false)
-                    {
-                        results.wrong.push(what);
-                    }
-                };
-                Actor::begin(&self.app, work).await
-            }
+            Call::ReadVersions(user, rank) => self.begin_reading_versions(user, rank).await,
             Call::DeleteId(user, post) => self.begin_deletion(user, PostId::new(post)).await,
-            Call::Revoke(user) => {
-                let viewer = viewer(user);
-                let work = async move |app: App| {
-                    drop(
-                        app.publish(
-                            &viewer,
-                            PublishRequest { content: "interrupted", ..PublishRequest::default() },
-                        )
-                        .await,
-                    );
-                };
-                let mut publisher = Actor::begin(&self.app, work).await;
-                publisher.step_to(Moment::After, "publish: record").await;
-                publisher.interrupt().await;
-                self.world.clock.advance(Duration::from_secs(61));
-                self.app.repair().await.unwrap();
-                publisher
-            }
+            Call::Revoke(user) => self.revoke(user).await,
             Call::Follow(one, other)
             | Call::Unfollow(one, other)
             | Call::Mute(one, other)
@@ -376,26 +334,7 @@ impl Stage {
                 let work = async |app: App| drop(check_posts(&app, true).await);
                 Actor::begin(&self.app, work).await
             }
-            Call::ReadPosts(author, size) => {
-                let must = self.must_exist(author);
-                let must_not = results.lock().unwrap().deleted.clone();
-                let work = async move |app: App| {
-                    let Ok(read) = walk_posts(&app, author, Direction::Forward, size).await else { return };
-                    let mut results = results.lock().unwrap();
-                    let is_right = read.is_sorted_by(|one, next| one > next)
-                        && must
-                            .iter()
-                            .all(|post| results.deletions_requested.contains(post) || read.contains(post))
-                        && !must_not.iter().any(|post| read.contains(post));
-                    if !is_right {
-                        let wrong = format!(
-                            "{author} has {read:?}; {must:?} must be there, and {must_not:?} must not"
-                        );
-                        results.wrong.push(wrong);
-                    }
-                };
-                Actor::begin(&self.app, work).await
-            }
+            Call::ReadPosts(author, size) => self.begin_reading_posts(author, size).await,
             Call::Watch(user) => {
                 let viewer = self.watchers[&user].clone();
                 let work = async move |app: App| watch(&app, &viewer, user, &results).await;
@@ -403,6 +342,74 @@ impl Stage {
             }
             Call::Outage => self.begin_outage().await,
         }
+    }
+
+    /// Begins to repost a post, or to undo that.
+    async fn begin_reposting(&self, call: Call, user: u64, rank: usize) -> Actor {
+        self.world.clock.advance(Duration::from_millis(1));
+        let (viewer, post) = (self.viewers[&user].clone(), self.post_of_rank(rank).await);
+        let work = async move |app: App| {
+            let Some(post) = post else { return };
+            drop(match call {
+                Call::Repost(..) => app.repost(&viewer, post).await,
+                _ => app.undo_repost(&viewer, post).await,
+            });
+        };
+        Actor::begin(&self.app, work).await
+    }
+
+    async fn begin_reading_versions(&self, user: u64, rank: usize) -> Actor {
+        let results = Arc::clone(&self.results);
+        let post = self.posts(user).await.get(rank).copied().and_then(PostId::new);
+        let work = async move |app: App| {
+            let Some(post) = post else { return };
+            let Ok(Some(found)) = read_versions(&app, post).await else { return };
+            let mut results = results.lock().unwrap();
+            // While a post is deleted, its earlier versions may be gone before its record is read again.
+            if !results.deletions_requested.contains(&post)
+                && let Err(what) = results.edits.check(post, &found, false)
+            {
+                results.wrong.push(what);
+            }
+        };
+        Actor::begin(&self.app, work).await
+    }
+
+    /// Interrupts a publication, and repairs the store, which revokes its id.
+    async fn revoke(&self, user: u64) -> Actor {
+        let viewer = self.viewers[&user].clone();
+        let work = async move |app: App| {
+            drop(
+                app.publish(&viewer, PublishRequest { content: "interrupted", ..PublishRequest::default() })
+                    .await,
+            );
+        };
+        let mut publisher = Actor::begin(&self.app, work).await;
+        publisher.step_to(Moment::After, "publish: record").await;
+        publisher.interrupt().await;
+        self.world.clock.advance(Duration::from_secs(61));
+        self.app.repair().await.unwrap();
+        publisher
+    }
+
+    /// Begins to read all posts of an author, and to compare them with those that must be there.
+    async fn begin_reading_posts(&self, author: u64, size: usize) -> Actor {
+        let results = Arc::clone(&self.results);
+        let must = self.must_exist(author);
+        let must_not = results.lock().unwrap().deleted.clone();
+        let work = async move |app: App| {
+            let Ok(read) = walk_posts(&app, author, Direction::Forward, size).await else { return };
+            let mut results = results.lock().unwrap();
+            let is_right = read.is_sorted_by(|one, next| one > next)
+                && must.iter().all(|post| results.deletions_requested.contains(post) || read.contains(post))
+                && !must_not.iter().any(|post| read.contains(post));
+            if !is_right {
+                let wrong =
+                    format!("{author} has {read:?}; {must:?} must be there, and {must_not:?} must not");
+                results.wrong.push(wrong);
+            }
+        };
+        Actor::begin(&self.app, work).await
     }
 
     /// Begins to publish, under an idempotency key or none.
@@ -621,11 +628,15 @@ impl Stage {
             self.world.clock.advance(Duration::from_secs(61));
             self.app.repair().await.unwrap();
         }
-        // The mover of a deleted post may leave its reposts to the workers, which leave these to movers.
+        // The mover of a deleted post may leave its reposts to the workers, under an intent, and these leave them to movers.
         for _ in 0..2 {
             deliver_all(&self.app).await;
             archive_all(&self.app).await;
+            self.world.clock.advance(Duration::from_secs(61));
+            self.app.repair().await.unwrap();
         }
+        deliver_all(&self.app).await;
+        archive_all(&self.app).await;
     }
 
     /// Returns the posts in an author's list and those that the archive has, newest first.

@@ -170,7 +170,7 @@ async fn every_stop_of_the_tour_does_what_it_shows() {
             "unblock" => assert_ne!(response["data"]["unblock"]["user"]["posts"]["totalCount"], 0, "{text}"),
             "request" => assert!(!text.contains("\"requestedSince\":null"), "{text}"),
             "reply" => {
-                assert!(text.contains("MentionSegment") && text.contains("\"replyCount\":1"), "{text}")
+                assert!(text.contains("MentionSegment") && text.contains("\"replyCount\":1"), "{text}");
             }
             "delete" => assert_eq!(response["data"]["deletePost"]["deletedPostId"], "UG9zdDo4MDAx"),
             "by-id" => assert!(!text.contains("null"), "{text}"),

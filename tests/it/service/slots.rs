@@ -76,6 +76,22 @@ fn with_password(name: &str, more: &str) -> String {
     )
 }
 
+/// Returns what a user requests about a post of another user, and about their own.
+fn requests_of_conversations(post: &str, own: &str) -> [String; 4] {
+    [
+        format!(
+            "mutation {{ publish(input: {{ content: \"reply\", inReplyTo: \"{post}\", quoteOf: \"{post}\" }}) {{ post {{ isReply replies {{ nodes {{ id }} }} quotes {{ nodes {{ id }} }} ancestors {{ id }} inReplyTo {{ id }} quoteOf {{ id }} }} }} }}"
+        ),
+        format!(
+            "mutation {{ repost(input: {{ postId: \"{post}\" }}) {{ post {{ repostCount viewerHasReposted repostedBy {{ nodes {{ id }} }} }} }} }}"
+        ),
+        format!("mutation {{ undoRepost(input: {{ postId: \"{post}\" }}) {{ post {{ id }} }} }}"),
+        format!(
+            "mutation {{ editPost(input: {{ postId: \"{own}\", content: \"edited\", idempotencyKey: \"e\" }}) {{ post {{ editedAt edits {{ content }} }} userErrors {{ code }} }} }}"
+        ),
+    ]
+}
+
 /// Requests each field of the API that reads or writes the store.
 async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
     let users: Vec<String> = story(server).await;
@@ -127,10 +143,6 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
         change("unblock", &ben),
         "mutation { updateProfile(input: { displayName: \"Ada\", bio: \"b\", avatarUrl: null, isPrivate: true, region: { country: \"DE\" } }) { userErrors { code } } }".to_owned(),
         format!("mutation {{ revokeSession(input: {{ sessionId: {session} }}) {{ userErrors {{ code }} }} }}"),
-        format!("mutation {{ publish(input: {{ content: \"reply\", inReplyTo: \"{post}\", quoteOf: \"{post}\" }}) {{ post {{ isReply replies {{ nodes {{ id }} }} quotes {{ nodes {{ id }} }} ancestors {{ id }} inReplyTo {{ id }} quoteOf {{ id }} }} }} }}"),
-        format!("mutation {{ repost(input: {{ postId: \"{post}\" }}) {{ post {{ repostCount viewerHasReposted repostedBy {{ nodes {{ id }} }} }} }} }}"),
-        format!("mutation {{ undoRepost(input: {{ postId: \"{post}\" }}) {{ post {{ id }} }} }}"),
-        format!("mutation {{ editPost(input: {{ postId: \"{own}\", content: \"edited\", idempotencyKey: \"e\" }}) {{ post {{ editedAt edits {{ content }} }} userErrors {{ code }} }} }}"),
         "mutation { publish(input: { content: \"own\", platform: \"test\", visibility: FOLLOWERS, idempotencyKey: \"k\" }) { post { id } } }".to_owned(),
     ];
     // One of three requests is accepted, one is rejected, and one is accepted by the account that becomes public.
@@ -161,7 +173,8 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
         (&users[2], &everywhere),
         (&users[1], &delete_account),
     ];
-    let of_ada = requests.iter().map(|request| (&users[0], request));
+    let conversation = requests_of_conversations(&post, &own);
+    let of_ada = requests.iter().chain(&conversation).map(|request| (&users[0], request));
     make_moderator(&name(3));
     let (moderation, last) = requests_of_moderators(server, &users, &cem, &fay);
     let export = request_export(server, &users[1], &format!("currentPassword: \"{PASSWORD}\""));

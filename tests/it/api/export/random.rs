@@ -92,6 +92,9 @@ impl Random {
             "platform": platform,
             "visibility": if visibility.is_public() { "PUBLIC" } else { "FOLLOWERS" },
             "createdAt": print(self.now()),
+            "inReplyTo": null,
+            "quoteOf": null,
+            "repostOf": null,
             "editedAt": null,
             "edits": [],
         });
