@@ -989,6 +989,7 @@ mod tests {
         assert_eq!(keys.referrers(post, ReferrerKind::Reply).name(), "ff:{p9}:replies");
         assert_eq!(keys.referrers(post, ReferrerKind::Quote).name(), "ff:{p9}:quotes");
         assert_eq!(keys.referrers(post, ReferrerKind::Repost).name(), "ff:{p9}:reposts");
+        assert_eq!(keys.reposted(user).name(), "ff:{u7}:reposted");
         assert_eq!(keys.edits(post).name(), "ff:{p9}:edits");
         assert_eq!(keys.posts(user).name(), "ff:{u7}:posts");
         assert_eq!(keys.post_times(user).name(), "ff:{u7}:posts:times");
