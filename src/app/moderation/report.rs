@@ -9,7 +9,7 @@ use crate::app::archive::Listed;
 use crate::app::error::{Error, Faults, Field, Reason};
 use crate::app::throttle::{limit, throttled};
 use crate::app::viewer::{SignedIn, Viewer};
-use crate::app::visibility::{Surface, UserSelection, Visible};
+use crate::app::visibility::{UserSelection, Visible};
 use crate::model::id::{PostId, ReportId, UserId};
 use crate::model::moderation::{Action, ActionNote, Objects, Report, ReportReason, Reported};
 use crate::model::moderator::Moderator;
@@ -67,8 +67,7 @@ impl App {
     /// Returns the author of a post of another user. Fails if the viewer may not see the post, or is the author.
     async fn check_post(&self, viewer: &Viewer, signed_in: &SignedIn, post: PostId) -> Result<UserId, Error> {
         let visible = Visible { app: self, load: self, viewer };
-        let found =
-            visible.posts(Arc::new([Listed::Id(post)]), UserSelection::NONE, Surface::Elsewhere).await?;
+        let found = visible.posts(Arc::new([Listed::Id(post)]), UserSelection::NONE).await?;
         match found.into_iter().flatten().next().map(|found| found.post.author) {
             Some(author) if author == signed_in.user => {
                 Err(Error::rule(Reason::Oneself, Field::PostId, REPORT_ONESELF))

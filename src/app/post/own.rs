@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::error::{Error, Field, Reason};
 use crate::app::viewer::Viewer;
-use crate::app::visibility::{Surface, UserSelection, Visible};
+use crate::app::visibility::{UserSelection, Visible};
 use crate::archive::post::Row;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::Post;
@@ -62,7 +62,7 @@ impl App {
     pub(super) async fn not_own(&self, viewer: &Viewer, id: PostId) -> Result<Error, Error> {
         let visible = Visible { app: self, load: self, viewer };
         let post = Arc::new([Listed::Id(id)]);
-        let found = visible.posts(post, UserSelection::NONE, Surface::Elsewhere).await?;
+        let found = visible.posts(post, UserSelection::NONE).await?;
         // A post by the viewer is not visible yet, or not any more.
         let is_foreign = found.iter().flatten().any(|found| Some(found.post.author) != viewer.user());
         Ok(if is_foreign { foreign() } else { missing() })

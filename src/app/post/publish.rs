@@ -12,7 +12,7 @@ use crate::app::error::{Broken, Error, Faults, Field, Reason, RuleViolation};
 use crate::app::post::referral::Referring;
 use crate::app::post::{NewPost, Queue, key_mismatch, too_many};
 use crate::app::viewer::Viewer;
-use crate::app::visibility::{Surface, UserSelection, Visible, VisiblePost};
+use crate::app::visibility::{UserSelection, Visible, VisiblePost};
 use crate::config::TimelineStrategy;
 use crate::model::clock::Timestamp;
 use crate::model::details::{References, Reply};
@@ -195,7 +195,7 @@ impl App {
         let ids: Arc<[Listed]> = in_reply_to.into_iter().chain(quote_of).map(Listed::Id).collect();
         let visible = Visible { app: self, load: self, viewer };
         let author = UserSelection { fields: UserFields::PRIVATE, ..UserSelection::NONE };
-        let mut found = visible.posts(ids, author, Surface::Elsewhere).await?.into_iter();
+        let mut found = visible.posts(ids, author).await?.into_iter();
         let mut faults = Faults::default();
         let parent = in_reply_to.map(|_| found.next().flatten());
         let quoted = quote_of.map(|_| found.next().flatten());

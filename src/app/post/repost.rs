@@ -19,7 +19,7 @@ use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error, Field, Reason, RuleViolation};
 use crate::app::post::NewPost;
 use crate::app::viewer::Viewer;
-use crate::app::visibility::{Surface, UserSelection, Visible, VisiblePost};
+use crate::app::visibility::{UserSelection, Visible, VisiblePost};
 use crate::archive::post::Row;
 use crate::archive::referrer::ReferrerPage;
 use crate::model::details::{References, ReferrerKind};
@@ -58,7 +58,7 @@ impl App {
         let author = viewer.signed_in()?.user;
         let visible = Visible { app: self, load: self, viewer };
         let selection = UserSelection { fields: UserFields::PRIVATE, ..UserSelection::NONE };
-        let found = visible.posts(Arc::new([Listed::Id(post)]), selection, Surface::Elsewhere).await?;
+        let found = visible.posts(Arc::new([Listed::Id(post)]), selection).await?;
         let original = original(found.into_iter().next().flatten())?;
         for _ in 0..ATTEMPTS {
             let Some(earlier) = self.repost_of(author, original).await? else {

@@ -319,15 +319,27 @@ impl<L: Load> Visible<'_, L> {
         &self,
         posts: Arc<[Listed]>,
         author: UserSelection,
-        surface: Surface,
     ) -> Result<Vec<Option<VisiblePost>>, Error> {
         if posts.is_empty() {
             return Ok(Vec::new());
         }
-        let found = self.post_records(Arc::clone(&posts)).await?;
-        let visible = self.of_records(&found, author, surface).await?;
-        if surface == Surface::Elsewhere {
-            self.look_up_hidden(&posts, &found, &visible).await?;
+        let found = self.post_records(posts).await?;
+        self.of_requested(&found, author).await
+    }
+
+    /// Returns these posts, which the viewer requests, like [`Self::of_records`]. The answer takes as long for posts that the
+    /// viewer may not see as for those that do not exist.
+    async fn of_requested(
+        &self,
+        found: &[Option<Arc<Post>>],
+        author: UserSelection,
+    ) -> Result<Vec<Option<VisiblePost>>, Error> {
+        let visible = self.of_records(found, author, Surface::Elsewhere).await?;
+        let is_hidden = |(_, visible): &(&Option<Arc<Post>>, &Option<VisiblePost>)| visible.is_none();
+        let hidden = found.iter().zip(&visible).filter(is_hidden).filter_map(|(found, _)| found.as_ref());
+        let hidden: Arc<[PostId]> = hidden.map(|post| post.id).collect();
+        if !hidden.is_empty() {
+            self.load.load(ArchiveLookup(Shared(hidden))).await?;
         }
         Ok(visible)
     }
@@ -363,21 +375,6 @@ impl<L: Load> Visible<'_, L> {
             Some(VisiblePost { post, author: author.clone() })
         };
         Ok(posts.into_iter().map(visible).collect())
-    }
-
-    /// Looks for the hidden ones among these posts in the archive, like for posts that do not exist.
-    async fn look_up_hidden(
-        &self,
-        asked: &[Listed],
-        found: &[Option<Arc<Post>>],
-        visible: &[Option<VisiblePost>],
-    ) -> Result<(), Error> {
-        let is_hidden = |(found, visible): (&Option<Arc<Post>>, &Option<VisiblePost>)| {
-            found.is_some() && visible.is_none()
-        };
-        let hidden = asked.iter().zip(found.iter().zip(visible)).filter(|(_, post)| is_hidden(*post));
-        let hidden: Arc<[PostId]> = hidden.map(|(listed, _)| listed.id()).collect();
-        if hidden.is_empty() { Ok(()) } else { self.load.load(ArchiveLookup(Shared(hidden))).await }
     }
 
     /// Returns the authors of these posts whom the viewer may see. If there are no posts, loads the user `other`

@@ -13,9 +13,9 @@ use crate::app::post::read::{
     EarlierVersions, HasLimited, HasReposted, LimitedAmong, PostCount, PostPage, PostRecords, Referrers,
 };
 use crate::app::read::{Load, Many, Shared};
-use crate::app::visibility::{PostAccess, Visible};
+use crate::app::visibility::{PostAccess, UserSelection, Visible, VisiblePost};
 use crate::model::clock::Period;
-use crate::model::details::ReferrerKind;
+use crate::model::details::{ReferrerKind, Reply};
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
@@ -46,6 +46,41 @@ impl<L: Load> Visible<'_, L> {
         period: Period,
     ) -> Result<Arc<Page<Listed>>, Error> {
         self.load.load(PostPage { author, window, period, only_public: false }).await
+    }
+
+    /// Returns the nearest ancestors of a post, the nearest first: up to `most`, and up to the first that does not exist or
+    /// that the viewer may not see. Makes one round trip for each eight and another, plus one query for each eight with
+    /// archived posts.
+    pub async fn ancestors(
+        &self,
+        post: &Post,
+        most: usize,
+        author: UserSelection,
+    ) -> Result<Vec<VisiblePost>, Error> {
+        let mut ancestors = Vec::new();
+        let mut found = self.records_above(Some(post), most).await?;
+        while !found.is_empty() {
+            let complete = ancestors.len() + found.len();
+            let highest = found.last().and_then(Option::as_deref);
+            // In the same round trip, so that an ancestor that is hidden takes no more than one that does not exist.
+            let further = self.records_above(highest, most - complete);
+            let (visible, further) = try_join(self.of_requested(&found, author), further).await?;
+            ancestors.extend(visible.into_iter().map_while(|post| post));
+            found = if ancestors.len() == complete { further } else { Arc::new([]) };
+        }
+        Ok(ancestors)
+    }
+
+    /// Returns the records of the ancestors that a post names, up to `most`. Makes one round trip, or none without any.
+    async fn records_above(
+        &self,
+        post: Option<&Post>,
+        most: usize,
+    ) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
+        let reply = post.and_then(|post| post.details.references.reply.as_ref());
+        let nearest = reply.map_or(&[][..], Reply::nearest);
+        let posts: Arc<[Listed]> = nearest.iter().take(most).copied().map(Listed::Id).collect();
+        if posts.is_empty() { Ok(Arc::new([])) } else { self.post_records(posts).await }
     }
 
     /// Returns a page of the posts that refer to a post, newest first, including posts that the viewer may not see. The

@@ -10,7 +10,7 @@ use crate::app::archive::Listed;
 use crate::app::delivery::progress::{Delivered, DeliveryProgress};
 use crate::app::error::Error;
 use crate::app::read::Load as _;
-use crate::app::visibility::{Surface, VisiblePost};
+use crate::app::visibility::VisiblePost;
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::ReferrerList;
 use crate::graphql::directive::{
@@ -75,7 +75,7 @@ impl Post {
     ) -> Result<Vec<Option<Self>>, Error> {
         let posts = ids.map(Listed::Id).collect();
         let author = user_selection(&[selection.field("author")]);
-        let posts = scope.visible().posts(posts, author, Surface::Elsewhere).await?;
+        let posts = scope.visible().posts(posts, author).await?;
         Ok(posts.iter().map(|post| Some(Self::visible(scope, post.as_ref()?))).collect())
     }
 
@@ -98,25 +98,6 @@ impl Post {
     /// Loads a post to which this one refers.
     async fn load_referred(&self, post: PostId, context: &Context<'_>) -> Option<Result<Self, Error>> {
         Self::load_one(&self.scope, post, &Selected::of(context)).await
-    }
-
-    /// Loads the nearest ancestors. Makes one round trip for the posts and one for their authors, and as many again for
-    /// each further eight.
-    async fn load_ancestors(&self, most: usize, selection: &Selected<'_>) -> Result<Vec<Self>, Error> {
-        let mut ancestors: Vec<Self> = Vec::new();
-        while ancestors.len() < most {
-            let lowest = ancestors.last().unwrap_or(self);
-            let Some(reply) = &lowest.references().reply else { break };
-            let next: Vec<PostId> = reply.nearest().iter().copied().take(most - ancestors.len()).collect();
-            let expected = next.len();
-            let found = Self::load_all(&self.scope, next.into_iter(), selection).await?;
-            let before = ancestors.len();
-            ancestors.extend(found.into_iter().map_while(|post| post));
-            if ancestors.len() < before + expected {
-                break;
-            }
-        }
-        Ok(ancestors)
     }
 }
 
@@ -197,7 +178,10 @@ impl Post {
         first: Option<i32>,
     ) -> Option<Result<Vec<Post>, Error>> {
         let most = first.map_or(ANCESTORS, |first| usize::try_from(first).unwrap_or(0)).min(MOST_ANCESTORS);
-        Some(self.load_ancestors(most, &Selected::of(context)).boxed().await)
+        let author = user_selection(&[Selected::of(context).field("author")]);
+        let visible = self.scope.visible();
+        let ancestors = visible.ancestors(&self.record, most, author).boxed().await;
+        Some(ancestors.map(|posts| posts.iter().map(|post| Self::visible(&self.scope, post)).collect()))
     }
 
     /// The number of public replies.

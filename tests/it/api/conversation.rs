@@ -248,7 +248,7 @@ async fn ancestors_are_read_eight_at_a_time_up_to_the_first_that_is_gone() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let mut thread = vec![publish(&world, &ada, json!({})).await.unwrap()];
-    for _ in 0..30 {
+    for _ in 0..50 {
         thread.push(reply(&world, &ada, thread.last().unwrap()).await);
     }
     let last = thread.pop().unwrap();
@@ -259,14 +259,14 @@ async fn ancestors_are_read_eight_at_a_time_up_to_the_first_that_is_gone() {
         ancestors.into_iter().map(|post| post["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     for (first, count) in
-        [("", 8), ("(first: 3)", 3), ("(first: 17)", 17), ("(first: 100)", 30), ("(first: 0)", 0)]
+        [("", 8), ("(first: 3)", 3), ("(first: 17)", 17), ("(first: 100)", 40), ("(first: 0)", 0)]
     {
         assert_eq!(above(first).await, thread[..count], "{first}");
     }
     let query = |first: u32| format!("{{ post(id: \"{last}\") {{ ancestors(first: {first}) {{ id }} }} }}");
     let (plain, _) = cost(&world, &ada, &format!("{{ post(id: \"{last}\") {{ id }} }}")).await;
-    for (first, trips) in [(8, 2), (16, 4), (30, 8)] {
-        // For each eight, one for the posts and one for their authors.
+    for (first, trips) in [(1, 2), (8, 2), (16, 3), (17, 4), (40, 6)] {
+        // One for each eight, and one for the authors of the last.
         let (counted, _) = cost(&world, &ada, &query(first)).await;
         assert_eq!(counted - plain, trips, "{first}");
     }

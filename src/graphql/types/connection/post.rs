@@ -9,7 +9,7 @@ use futures::future::{join, try_join_all, try_join3};
 use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
 use crate::app::timeline::TimelinePage;
-use crate::app::visibility::{PostAccess, Surface, UserSelection};
+use crate::app::visibility::{PostAccess, UserSelection};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, PostList, ReferrerList, TimelineList, TimelinePosition};
 use crate::graphql::directive::{CacheControlScope::Public, cache_control, list_size};
@@ -338,7 +338,7 @@ impl Posts<'_> {
         let included: Vec<_> = included.filter(|(_, post)| self.access.includes(post)).collect();
         let originals = included.iter().filter_map(|(_, post)| post.details.references.original);
         let originals: Arc<[Listed]> = originals.map(Listed::Id).collect();
-        let originals = self.scope.visible().posts(originals, self.list.original, Surface::Elsewhere).await?;
+        let originals = self.scope.visible().posts(originals, self.list.original).await?;
         let mut originals = originals.into_iter();
         let node = |(listed, post): (&Listed, &Arc<model::post::Post>)| {
             let shown = match post.details.references.original {

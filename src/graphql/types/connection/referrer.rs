@@ -6,7 +6,7 @@ use async_graphql::{Enum, Object};
 
 use crate::app::archive::Listed;
 use crate::app::error::Error;
-use crate::app::visibility::{Surface, UserSelection};
+use crate::app::visibility::UserSelection;
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::ReferrerList;
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
@@ -107,7 +107,7 @@ impl Rows for Referring<'_> {
 
     async fn nodes(&self, posts: &Arc<[PostId]>) -> Result<Found<Self>, Error> {
         let listed = posts.iter().copied().map(Listed::Id).collect();
-        let found = self.scope.visible().posts(listed, self.author, Surface::Elsewhere).await?;
+        let found = self.scope.visible().posts(listed, self.author).await?;
         let node = |(id, post): (&PostId, &Option<_>)| Some((*id, Post::visible(self.scope, post.as_ref()?)));
         Ok(posts.iter().zip(&found).filter_map(node).collect())
     }
