@@ -93,7 +93,7 @@ impl App {
     /// Measures memory usage. Takes about 30 round trips, regardless of the amount of data.
     pub async fn measure_memory(&self) -> Result<Usage, Error> {
         let sampler = Sampler::new(self).await?;
-        let [posts, referrals] = sampler.posts().await?;
+        let [posts, referrals, reposts] = sampler.posts().await?;
         let footprints = vec![
             sampler.follows().await?,
             sampler.requests().await?,
@@ -105,6 +105,7 @@ impl App {
             sampler.subjects().await?,
             posts,
             referrals,
+            reposts,
             sampler.edits().await?,
             sampler.visits().await?,
             sampler.regions().await?,
@@ -210,8 +211,9 @@ impl<'a> Sampler<'a> {
         occupied.chain(shards(self.keys().name_shards(), MAX_SHARDS as u64)).collect()
     }
 
-    /// Measures posts that are not deleted, and the entries in their lists of replies and quotes.
-    async fn posts(&self) -> Result<[Footprint; 2], Error> {
+    /// Measures posts that are not deleted, and the entries in their lists: replies and quotes, and reposts, which are stored
+    /// with their authors as well.
+    async fn posts(&self) -> Result<[Footprint; 3], Error> {
         let (posts, last) = self.sampled_posts().await?;
         let records = self.send(posts.iter().map(|post| post::read(self.keys(), *post))).await?;
         let live = posts.iter().zip(records).filter(|(_, record)| matches!(record, Record::Live(_)));
@@ -221,11 +223,17 @@ impl<'a> Sampler<'a> {
         };
         let sample = self.sample(live.iter().map(|post| memory::post(self.keys(), *post))).await?;
         let records = footprint("post", sample.len() as u64, &sample);
-        let lists = live.iter().flat_map(|post| ReferrerKind::ALL.map(|kind| (*post, kind)));
-        let lists = lists.map(|(post, kind)| memory::referrers(self.keys(), post, kind));
-        let sample = self.sample(lists).await?;
-        let entries = sample.iter().map(|usage| usage.items).sum();
-        Ok([records, footprint("reply or quote", entries, &sample)])
+        let entries = async |kind, lists: &[ReferrerKind]| {
+            let lists = live.iter().flat_map(|post| lists.iter().map(move |list| (*post, *list)));
+            let usages = lists.map(|(post, list)| memory::referrers(self.keys(), post, list));
+            let sample = self.sample(usages).await?;
+            let items = sample.iter().map(|usage| usage.items).sum();
+            Ok::<_, Error>(footprint(kind, items, &sample))
+        };
+        let referrals = entries("reply or quote", &[ReferrerKind::Reply, ReferrerKind::Quote]).await?;
+        let usages = self.users.iter().map(|user| memory::reposted(self.keys(), *user));
+        let reposts = self.footprint_of_users("repost", &self.sample(usages).await?);
+        Ok([records, referrals, reposts.and(&entries("repost", &[ReferrerKind::Repost]).await?)])
     }
 
     /// Measures the earlier versions of posts.

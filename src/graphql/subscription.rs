@@ -10,7 +10,7 @@ use futures::{FutureExt as _, Stream};
 
 use crate::app::error::Error;
 use crate::app::relation::RelationWatch;
-use crate::app::timeline::entry::TimelineEntry;
+use crate::app::timeline::entry::{Removal, TimelineEntry};
 use crate::app::timeline::live::{self, TimelineWatch};
 use crate::app::visibility::Access;
 use crate::graphql::context::Scope;
@@ -19,7 +19,7 @@ use crate::graphql::id::GlobalId;
 use crate::graphql::pace::Pace;
 use crate::graphql::selection::{Selected, relation_selection, user_selection};
 use crate::graphql::types::connection::timeline::TimelineReplies;
-use crate::graphql::types::event::{PostAdded, PostRemoved, TimelineEvent};
+use crate::graphql::types::event::{PostAdded, PostRemoved, RepostRemoved, TimelineEvent};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::user::User;
@@ -30,7 +30,7 @@ pub(super) struct Subscription;
 /// The root of all subscriptions.
 #[AsyncSubscription]
 impl Subscription {
-    /// Posts added to and removed from the viewer's home timeline, from now on or after a cursor. Requires a signed-in
+    /// Posts and reposts added to and removed from the viewer's home timeline, from now on or after a cursor. Requires a signed-in
     /// viewer.
     async fn timeline(
         &self,
@@ -71,10 +71,15 @@ impl Subscription {
                         reposted_by: reposted_by.into_iter().map(user).collect(),
                     })
                 }
-                live::TimelineEvent::Removed(post) => TimelineEvent::Removed(PostRemoved {
-                    cursor: cursor(post),
-                    post_id: GlobalId::Post(post).print(),
-                }),
+                live::TimelineEvent::Removed(Removal { id, post, undone_by }) => {
+                    let (cursor, post_id) = (cursor(id), GlobalId::Post(post).print());
+                    match undone_by.map(|user| GlobalId::User(user).print()) {
+                        None => TimelineEvent::Removed(PostRemoved { cursor, post_id }),
+                        Some(user_id) => {
+                            TimelineEvent::RepostRemoved(RepostRemoved { cursor, post_id, user_id })
+                        }
+                    }
+                }
             })
         };
         Ok(until_it_fails(watch, next))

@@ -76,7 +76,12 @@ pub fn subjects(keys: &Keys, shard: u32) -> Command<Option<KeyUsage>> {
     usage(&keys.subjects(shard), "HLEN", 0)
 }
 
-/// Measures a list of a hot post: its replies, or the posts that quote it.
+/// Measures the posts that a user has reposted.
+pub fn reposted(keys: &Keys, user: UserId) -> Command<Option<KeyUsage>> {
+    usage(&keys.reposted(user), "HLEN", 0)
+}
+
+/// Measures a list of a hot post: its replies, the posts that quote it, or its reposts.
 pub fn referrers(keys: &Keys, post: PostId, kind: ReferrerKind) -> Command<Option<KeyUsage>> {
     usage(&keys.referrers(post, kind), "LLEN", 0)
 }

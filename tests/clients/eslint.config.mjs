@@ -46,7 +46,7 @@ const exceptions = {
           // A part of a post, and one of the viewer.
           ...["Delivery", "Moderation"],
           // Events, identified by a cursor to resume after.
-          ...["PostAdded", "PostRemoved"],
+          ...["PostAdded", "PostRemoved", "RepostRemoved", "TimelineEvent"],
         ],
       },
     },

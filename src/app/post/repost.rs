@@ -101,26 +101,28 @@ impl App {
         Ok(())
     }
 
-    /// Returns the originals of those of these deleted posts that are known to have been reposts. Makes one round trip, or
-    /// none without posts.
-    pub(in crate::app) async fn originals_of(
+    /// Returns the author and the original of each of these deleted posts that is known to have been a repost. Makes one
+    /// round trip, or none without posts.
+    pub(in crate::app) async fn deleted_reposts(
         &self,
         deleted: Vec<PostId>,
-    ) -> Result<HashMap<PostId, PostId>, Error> {
+    ) -> Result<HashMap<PostId, (UserId, PostId)>, Error> {
         if deleted.is_empty() {
             return Ok(HashMap::new());
         }
-        let records = post::read_all(self.keys(), deleted).send("live: originals", self.store()).await?;
-        let mut originals = HashMap::new();
+        let records = post::read_all(self.keys(), deleted).send("live: reposts", self.store()).await?;
+        let mut reposts = HashMap::new();
         for (id, record) in records {
             if let Some(Record::Tombstone {
-                references: References { original: Some(original), .. }, ..
+                author,
+                references: References { original: Some(original), .. },
+                ..
             }) = readable(record, "post", id.get())?
             {
-                originals.insert(id, original);
+                reposts.insert(id, (author, original));
             }
         }
-        Ok(originals)
+        Ok(reposts)
     }
 
     /// Returns some of the listed reposts of each of these deleted posts. Makes one round trip.

@@ -78,6 +78,17 @@ impl TimelineEntry {
     }
 }
 
+/// The removal of an entry from a timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// The id of the entry: of a post, or of a repost.
+    pub id: PostId,
+    /// The post that the entry has shown.
+    pub post: PostId,
+    /// The user whose repost was removed; `None` if the post itself was deleted.
+    pub undone_by: Option<UserId>,
+}
+
 /// A page that is being filled, with entries in the direction of its window.
 pub(super) struct Filling {
     size: usize,

@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use crate::app::App;
 use crate::app::error::{Broken, Error};
 use crate::app::live::Listener;
-use crate::app::timeline::entry::{EntrySelection, Replies, TimelineEntry};
+use crate::app::timeline::entry::{EntrySelection, Removal, Replies, TimelineEntry};
 use crate::app::timeline::look::{MOST_BEHIND, Portion, TimelineLook, TimelineLooks};
 use crate::app::timeline::seen::Seen;
 use crate::app::timeline::{Freshness, Part};
@@ -43,8 +43,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub enum TimelineEvent {
     /// A post was added, or put into the timeline by a repost.
     Added(TimelineEntry),
-    /// A post was deleted, and removed from the timeline.
-    Removed(PostId),
+    /// A post was deleted, or its repost undone, and removed from the timeline.
+    Removed(Removal),
 }
 
 /// The results of a look, which the watch returns one by one.
@@ -233,10 +233,10 @@ impl TimelineWatch {
 
     async fn take_found(&mut self) -> Result<Option<(TimelineEvent, Seen)>, Error> {
         let Some(found) = &mut self.found else { return Ok(None) };
-        if let Some((post, at)) = found.look.removals.get(found.removals).copied() {
+        if let Some((removal, at)) = found.look.removals.get(found.removals).copied() {
             found.removals += 1;
             self.seen.removed = Some(at);
-            return Ok(Some((TimelineEvent::Removed(post), self.seen.clone())));
+            return Ok(Some((TimelineEvent::Removed(removal), self.seen.clone())));
         }
         while let Some(post) = found.next() {
             found.load(&self.app, &self.viewer, &self.seen, self.selection).await?;

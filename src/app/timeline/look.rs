@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::app::error::{Broken, Error, Rejection};
-use crate::app::timeline::entry::{EntrySelection, TimelineEntry};
+use crate::app::timeline::entry::{EntrySelection, Removal, TimelineEntry};
 use crate::app::timeline::seen::Seen;
 use crate::app::timeline::{Freshness, Part};
 use crate::app::viewer::Viewer;
@@ -51,7 +51,7 @@ pub(in crate::app) struct TimelineLook {
     /// Time up to which `removals` is complete, by the Redis clock.
     pub(super) at: Timestamp,
     /// Removals after `since`, earliest first.
-    pub(super) removals: Vec<(PostId, Timestamp)>,
+    pub(super) removals: Vec<(Removal, Timestamp)>,
     /// Posts above `above`, in ascending order of id.
     pub(super) posts: Vec<PostId>,
     above: Mark,
@@ -152,7 +152,7 @@ impl App {
         let mark = self.delivered_mark().await?;
         let removed = timeline::removed(self.keys(), owner, seen.removed, MOST_BEHIND + 1);
         let Some(removals) = removed.send("live: removed", self.store()).await? else { return resync() };
-        let removed = self.removed_entries(removals.posts).await?;
+        let removed = self.removed_entries(viewer, removals.posts).await?;
         let size = MOST_BEHIND + seen.beyond.len() + 1;
         let above = Window { direction: Direction::Backward, size, from: seen.upto.last() };
         let Part { nonce: Some(_), view, .. } = self.refresh(owner, &above, Freshness::Since(began)).await?
@@ -182,15 +182,15 @@ impl App {
         })
     }
 
-    /// Replaces removed reposts by their originals, if these are deleted as well; otherwise, leaves them out: the posts
-    /// still exist, and other reposts may show them. Makes no round trip without removals; otherwise one, and another if
-    /// there are reposts.
+    /// Returns what removed entries have shown. Leaves out reposts by users with a block between them and the viewer, whose
+    /// originals still exist. Makes no round trip without removals; otherwise one, and another if there are reposts.
     async fn removed_entries(
         &self,
+        viewer: &Viewer,
         removals: Vec<(PostId, Timestamp)>,
-    ) -> Result<Vec<(PostId, Timestamp)>, Error> {
-        let originals = self.originals_of(removals.iter().map(|(post, _)| *post).collect()).await?;
-        let ids: Vec<PostId> = originals.values().copied().collect();
+    ) -> Result<Vec<(Removal, Timestamp)>, Error> {
+        let reposts = self.deleted_reposts(removals.iter().map(|(post, _)| *post).collect()).await?;
+        let ids: Vec<PostId> = reposts.values().map(|(_, original)| *original).collect();
         let exist = match self.exist(&ids).await {
             // They may exist.
             Err(error) if error.is_about_archive() => vec![true; ids.len()],
@@ -198,11 +198,16 @@ impl App {
         };
         let existing: HashSet<PostId> =
             ids.into_iter().zip(exist).filter(|(_, exists)| *exists).map(|(id, _)| id).collect();
-        let shown = |(post, at): (PostId, Timestamp)| match originals.get(&post) {
-            Some(original) => (!existing.contains(original)).then_some((*original, at)),
-            None => Some((post, at)),
+        let exclusions = self.exclusions(viewer.signed_in()?).await?;
+        let removal = |(id, at): (PostId, Timestamp)| {
+            let Some((user, post)) = reposts.get(&id).copied() else {
+                return Some((Removal { id, post: id, undone_by: None }, at));
+            };
+            let is_undone = existing.contains(&post);
+            let is_hidden = is_undone && exclusions.has_block_with(user);
+            (!is_hidden).then_some((Removal { id, post, undone_by: is_undone.then_some(user) }, at))
         };
-        Ok(removals.into_iter().filter_map(shown).collect())
+        Ok(removals.into_iter().filter_map(removal).collect())
     }
 
     /// Returns the posts above `above` and below a timeline's floor, oldest first; `None` if there are more

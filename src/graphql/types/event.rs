@@ -1,18 +1,25 @@
 //! Events that subscriptions send.
 
-use async_graphql::{ID, SimpleObject, Union};
+use async_graphql::{ID, Interface, SimpleObject};
 
 use crate::graphql::directive::list_size;
 use crate::graphql::types::post::Post;
 use crate::graphql::types::user::User;
 
 /// A change to the viewer's home timeline.
-#[derive(Union)]
+#[derive(Interface)]
+#[graphql(field(
+    name = "cursor",
+    ty = "&String",
+    desc = "The event's cursor. Pass it as this subscription's `after` to resume without missing or repeating events. It is also a valid cursor for `Viewer.timeline`."
+))]
 pub(in crate::graphql) enum TimelineEvent {
     /// A post added to the timeline.
     Added(PostAdded),
     /// A post removed from the timeline.
     Removed(PostRemoved),
+    /// A repost removed from the timeline.
+    RepostRemoved(RepostRemoved),
 }
 
 /// An event sent when a post is added to the timeline. The post may be older than posts added earlier.
@@ -37,4 +44,17 @@ pub(in crate::graphql) struct PostRemoved {
     pub(in crate::graphql) cursor: String,
     /// The id of the removed post.
     pub(in crate::graphql) post_id: ID,
+}
+
+/// An event sent when a user has undone a repost in the timeline. The post is no longer in the timeline if this was the only
+/// repost that put it there, and it is not there as its author's own. The client may never have received the repost.
+#[derive(SimpleObject)]
+pub(in crate::graphql) struct RepostRemoved {
+    /// The event's cursor. Pass it as this subscription's `after` to resume without missing or repeating events. It is
+    /// also a valid cursor for `Viewer.timeline`.
+    pub(in crate::graphql) cursor: String,
+    /// The id of the post that was reposted.
+    pub(in crate::graphql) post_id: ID,
+    /// The id of the user who no longer reposts the post.
+    pub(in crate::graphql) user_id: ID,
 }

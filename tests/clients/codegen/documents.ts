@@ -116,15 +116,14 @@ export const TimelineEvents = graphql(`
   subscription TimelineEvents($after: String) {
     timeline(after: $after) {
       __typename
+      cursor
       ... on PostAdded {
-        cursor
         post {
           id
           content
         }
       }
       ... on PostRemoved {
-        cursor
         postId
       }
     }

@@ -92,6 +92,8 @@ function describe(event: TimelineEventsSubscription["timeline"]): string {
       return `came: ${event.post.content}`;
     case "PostRemoved":
       return "went";
+    case "RepostRemoved":
+      return "is no longer reposted";
   }
 }
 
@@ -100,7 +102,7 @@ async function watch(client: Client, after: string | null): Promise<void> {
   for await (const { timeline: event } of client.subscribe(TimelineEvents, { after })) {
     console.log(describe(event));
     if (event.__typename === "PostRemoved") return;
-    await client.execute(DeletePost, { postId: event.post.id });
+    if (event.__typename === "PostAdded") await client.execute(DeletePost, { postId: event.post.id });
   }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use fanfold::app::App;
 use fanfold::app::error::{Error, Rejection};
-use fanfold::app::timeline::entry::Replies;
+use fanfold::app::timeline::entry::{Removal, Replies, TimelineEntry};
 use fanfold::app::timeline::live::{TimelineEvent, TimelineWatch};
 use fanfold::app::timeline::seen::Seen;
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
@@ -13,7 +13,6 @@ use fanfold::model::page::{Direction, Window};
 use fanfold::model::user::UserFields;
 
 use crate::harness::stage::Results;
-use crate::harness::walk::walk;
 
 /// Posts of a page.
 const PAGE: usize = 2;
@@ -23,11 +22,11 @@ const MOST_RESYNCS: usize = 10;
 /// The screen of a client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Screen {
-    /// The posts, unordered.
-    pub(crate) posts: Vec<u64>,
+    /// The entries, unordered: each with the post that it shows.
+    pub(crate) entries: Vec<(u64, u64)>,
     /// The position to resume after; `None` before the first event, if the timeline was empty at the start.
     seen: Option<Seen>,
-    /// Posts that were read beside the page whose cursor it resumes after, and may arrive once more.
+    /// Entries that were read beside the page whose cursor it resumes after, and may arrive once more.
     read_since: Vec<u64>,
     /// Number of resyncs.
     pub(crate) resyncs: usize,
@@ -38,19 +37,29 @@ impl Screen {
     fn show(&mut self, (event, seen): (TimelineEvent, Seen), wrong: &mut Vec<String>) {
         match event {
             TimelineEvent::Added(entry) => {
-                let post = entry.id.get();
-                if !self.posts.contains(&post) {
-                    self.posts.push(post);
-                } else if self.read_since.contains(&post) {
-                    self.read_since.retain(|read| *read != post);
+                let (id, post) = ids(&entry);
+                if !self.entries.iter().any(|(shown, _)| *shown == id) {
+                    self.entries.push((id, post));
+                } else if self.read_since.contains(&id) {
+                    self.read_since.retain(|read| *read != id);
                 } else {
-                    wrong.push(format!("{post} arrived twice: {self:?}"));
+                    wrong.push(format!("{id} arrived twice: {self:?}"));
                 }
             }
-            TimelineEvent::Removed(post) => self.posts.retain(|shown| *shown != post.get()),
+            TimelineEvent::Removed(Removal { id, undone_by: Some(_), .. }) => {
+                self.entries.retain(|(shown, _)| *shown != id.get());
+            }
+            TimelineEvent::Removed(Removal { post, .. }) => {
+                self.entries.retain(|(_, shown)| *shown != post.get());
+            }
         }
         self.seen = Some(seen);
     }
+}
+
+/// Returns the id of an entry, and that of the post that it shows.
+fn ids(entry: &TimelineEntry) -> (u64, u64) {
+    (entry.id.get(), entry.post.id.get())
 }
 
 /// Watches after the last event seen, until no more events arrive, or the same client watches anew.
@@ -109,21 +118,28 @@ async fn begin(app: &App, viewer: &Viewer) -> Option<(TimelineWatch, Screen)> {
     let first: TimelinePage = app.timeline(viewer, query).await.ok()?;
     if first.page.entries.is_empty() {
         let watching = begin_at(app, viewer, None).await?;
-        let posts = walk(app, viewer, Direction::Forward, PAGE).await;
-        return Some((watching, Screen { read_since: posts.clone(), posts, ..Screen::default() }));
+        let entries = read_from(app, viewer, query).await?;
+        let read_since = entries.iter().map(|(id, _)| *id).collect();
+        return Some((watching, Screen { read_since, entries, ..Screen::default() }));
     }
-    let ids =
-        |page: &TimelinePage| -> Vec<u64> { page.page.entries.iter().map(|entry| entry.id.get()).collect() };
-    let mut read_since = Vec::new();
-    let mut last = first.page.entries.last().map(|entry| entry.id);
-    while let Some(from) = last {
-        let window = Window { from: Some(from), ..window };
-        let page = app.timeline(viewer, TimelineQuery { window, ..query }).await.ok()?;
-        read_since.extend(ids(&page));
-        last = page.page.entries.last().map(|entry| entry.id);
-    }
-    let posts = [ids(&first), read_since.clone()].concat();
+    let mut entries: Vec<(u64, u64)> = first.page.entries.iter().map(ids).collect();
+    let from = first.page.entries.last().map(|entry| entry.id);
+    let rest = read_from(app, viewer, TimelineQuery { window: Window { from, ..window }, ..query }).await?;
+    let read_since = rest.iter().map(|(id, _)| *id).collect();
+    entries.extend(rest);
     let seen = Some(first.seen_from(0));
     let watching = begin_at(app, viewer, seen.clone()).await?;
-    Some((watching, Screen { posts, seen, read_since, ..Screen::default() }))
+    Some((watching, Screen { entries, seen, read_since, ..Screen::default() }))
+}
+
+/// Reads a timeline page by page, from this page on.
+async fn read_from(app: &App, viewer: &Viewer, query: TimelineQuery) -> Option<Vec<(u64, u64)>> {
+    let mut read = Vec::new();
+    let mut query = query;
+    loop {
+        let page = app.timeline(viewer, query).await.ok()?.page;
+        read.extend(page.entries.iter().map(ids));
+        let Some(last) = page.entries.last() else { return Some(read) };
+        query.window.from = Some(last.id);
+    }
 }

@@ -44,7 +44,7 @@ pub(crate) fn strategies() -> &'static [&'static str] {
     if is_on_cluster() { &STRATEGIES[..1] } else { &STRATEGIES }
 }
 
-const USERS: u64 = 4;
+pub(crate) const USERS: u64 = 4;
 /// Entries per page.
 const PAGE: usize = 2;
 const ALL_REPLIES: [Replies; 3] = [Replies::Followed, Replies::All, Replies::None];
@@ -692,7 +692,7 @@ impl Stage {
 
     /// Returns the entries that a user should see by the naive model, in a timeline with these replies: each with the post
     /// that it shows.
-    async fn expected_entries(&self, user: u64, replies: Replies) -> Vec<(u64, u64)> {
+    pub(crate) async fn expected_entries(&self, user: u64, replies: Replies) -> Vec<(u64, u64)> {
         let following: Vec<u64> =
             self.world.redis.raw(&["ZRANGE", &format!("ff:{{u{user}}}:following"), "0", "-1"]);
         let muted = self.muted(user);

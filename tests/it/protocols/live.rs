@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use fanfold::app::timeline::entry::Replies;
 use fanfold::gate::Moment;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
 use crate::harness::sql::Kind;
-use crate::harness::stage::{Call, STRATEGIES, Scenario, Stage, strategies};
+use crate::harness::stage::{Call, STRATEGIES, Scenario, Stage, USERS, strategies};
 use crate::harness::world::{cases, deliver_all, model_config};
 use crate::service::turnstile::{Event, events};
 
@@ -20,7 +21,9 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     let publish = author.clone().prop_map(|user| Call::Publish(user, None));
     let follow = pair.clone().prop_map(|(one, other)| Call::Follow(one, other));
     let watch = reader.clone().prop_map(Call::Watch);
+    let repost = (author.clone(), 0..5usize).prop_map(|(user, rank)| Call::Repost(user, rank));
     let before = prop_oneof![
+        2 => repost,
         6 => publish.clone(), 6 => follow.clone(), 3 => watch.clone(), 2 => Just(Call::Deliver),
         1 => Just(Call::Move),
     ];
@@ -28,7 +31,9 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
         8 => publish,
         8 => watch,
         4 => Just(Call::Deliver),
-        2 => (author, 0..3usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
+        2 => (author.clone(), 0..3usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
+        3 => (author.clone(), 0..5usize).prop_map(|(user, rank)| Call::Repost(user, rank)),
+        1 => (author, 0..5usize).prop_map(|(user, rank)| Call::Undo(user, rank)),
         2 => follow,
         1 => pair.clone().prop_map(|(one, other)| Call::Unfollow(one, other)),
         1 => pair.prop_map(|(one, other)| Call::Mute(one, other)),
@@ -61,6 +66,16 @@ fn constant(scenario: &Scenario, user: u64) -> BTreeSet<u64> {
     authors
 }
 
+/// Returns true if a user begins or ceases to follow or to mute another.
+fn is_changed(scenario: &Scenario, user: u64, other: u64) -> bool {
+    scenario.before.iter().chain(&scenario.together).any(|call| match *call {
+        Call::Follow(one, another) | Call::Unfollow(one, another) | Call::Mute(one, another) => {
+            (one, another) == (user, other)
+        }
+        _ => false,
+    })
+}
+
 async fn check_screens(stage: &Stage, scenario: &Scenario) -> Result<usize, TestCaseError> {
     let watchers: Vec<u64> = stage.results.lock().unwrap().screens.keys().copied().collect();
     let mut resyncs = 0;
@@ -79,18 +94,27 @@ async fn check_screens(stage: &Stage, scenario: &Scenario) -> Result<usize, Test
         stage.call(Call::Watch(user)).await;
         let screen = stage.results.lock().unwrap().screens[&user].clone();
         resyncs += screen.resyncs;
-        let mut of_those = Vec::new();
-        for author in &authors {
-            of_those.extend(stage.posts(*author).await);
+        let shown: BTreeSet<u64> = screen.entries.iter().map(|(_, post)| *post).collect();
+        let ids: BTreeSet<u64> = screen.entries.iter().map(|(id, _)| *id).collect();
+        prop_assert_eq!(ids.len(), screen.entries.len(), "{} has {:?}", user, screen);
+        let expected = stage.expected_entries(user, Replies::default()).await;
+        // Posts of users whom the watcher began or ceased to follow need not arrive, nor reposts of them.
+        let [mut arriving, mut uncertain] = [BTreeSet::new(), BTreeSet::new()];
+        for author in 1..=USERS {
+            let posts = stage.posts(author).await;
+            match authors.contains(&author) {
+                true => arriving.extend(posts),
+                false if is_changed(scenario, user, author) => uncertain.extend(posts),
+                false => {}
+            }
         }
-        let of_those: BTreeSet<u64> = of_those.into_iter().collect();
-        let expected: BTreeSet<u64> = stage.expected(user).await.into_iter().collect();
-        let shown: BTreeSet<u64> = screen.posts.iter().copied().collect();
-        prop_assert_eq!(shown.len(), screen.posts.len(), "{} has {:?}", user, screen);
-        let missing: Vec<&u64> = of_those.difference(&shown).collect();
-        prop_assert!(missing.is_empty(), "{} misses {:?} of {:?}: {:?}", user, missing, of_those, screen);
+        let must = |(id, post): &&(u64, u64)| arriving.contains(id) && !uncertain.contains(post);
+        let must: BTreeSet<u64> = expected.iter().filter(must).map(|(_, post)| *post).collect();
+        let missing: Vec<&u64> = must.difference(&shown).collect();
+        prop_assert!(missing.is_empty(), "{} misses {:?} of {:?}: {:?}", user, missing, must, screen);
         let hides = |call: &Call| matches!(call, Call::Unfollow(one, _) | Call::Mute(one, _) if *one == user);
         let has_hidden = scenario.together.iter().any(hides);
+        let expected: BTreeSet<u64> = expected.into_iter().map(|(_, post)| post).collect();
         let left: Vec<&u64> = shown.difference(&expected).collect();
         prop_assert!(has_hidden || left.is_empty(), "{} still has {:?}: {:?}", user, left, screen);
     }
@@ -121,7 +145,11 @@ async fn a_post_published_during_a_look_is_found_by_the_next_look() {
             deliver_all(&stage.app).await;
         }
         stage.call(Call::Watch(1)).await;
-        let mut shown = stage.results.lock().unwrap().screens[&1].posts.clone();
+        let mut shown = stage.results.lock().unwrap().screens[&1]
+            .entries
+            .iter()
+            .map(|(_, post)| *post)
+            .collect::<Vec<_>>();
         shown.sort_unstable_by(|one, other| other.cmp(one));
         assert_eq!(shown, stage.expected(1).await, "{strategy}");
         assert_eq!(stage.results.lock().unwrap().wrong, Vec::<String>::new());
@@ -148,8 +176,28 @@ async fn a_post_published_after_its_author_was_muted_is_not_sent_by_a_look_that_
             watching.finish().await;
             stage.call(Call::Watch(1)).await;
             let screen = stage.results.lock().unwrap().screens[&1].clone();
-            assert_eq!(screen.posts.len(), 1, "{strategy}, held at step {steps}: {screen:?}");
+            assert_eq!(screen.entries.len(), 1, "{strategy}, held at step {steps}: {screen:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_repost_that_is_undone_is_removed_from_the_screen() {
+    for strategy in STRATEGIES {
+        let stage = Stage::new(strategy, "50").await;
+        stage.calls(&[Call::Follow(1, 3), Call::Follow(1, 4), Call::Publish(2, None)]).await;
+        stage.calls(&[Call::Watch(1), Call::Repost(3, 0), Call::Repost(4, 0), Call::Deliver]).await;
+        let shown = async || {
+            stage.call(Call::Watch(1)).await;
+            let screen = stage.results.lock().unwrap().screens[&1].clone();
+            (screen.entries.iter().map(|(_, post)| *post).collect::<Vec<_>>(), screen.resyncs)
+        };
+        assert_eq!(shown().await, (vec![1, 1], 0), "{strategy}");
+        stage.calls(&[Call::Undo(3, 0), Call::Deliver]).await;
+        assert_eq!(shown().await, (vec![1], 0), "{strategy}");
+        stage.calls(&[Call::Undo(4, 0), Call::Deliver]).await;
+        assert_eq!(shown().await, (vec![], 0), "{strategy}");
+        assert_eq!(stage.results.lock().unwrap().wrong, Vec::<String>::new());
     }
 }
 
@@ -160,7 +208,7 @@ async fn posts_deleted_while_there_was_no_timeline_end_on_no_screen() {
     // No record says what would have been removed from it.
     stage.calls(&[Call::Expire(1), Call::Delete(3, 0), Call::Watch(1)]).await;
     let screen = stage.results.lock().unwrap().screens[&1].clone();
-    assert_eq!((screen.posts, screen.resyncs), (vec![], 1));
+    assert_eq!((screen.entries, screen.resyncs), (vec![], 1));
 }
 
 #[tokio::test]
@@ -192,7 +240,7 @@ async fn a_full_timeline_is_watched_while_a_post_below_it_is_being_published() {
         let screen = stage.results.lock().unwrap().screens[&1].clone();
         assert_eq!(stage.results.lock().unwrap().wrong, Vec::<String>::new());
         // The late one is below the three that the timeline holds.
-        assert_eq!((screen.resyncs, screen.posts.len()), (0, 8), "{strategy}");
+        assert_eq!((screen.resyncs, screen.entries.len()), (0, 8), "{strategy}");
     }
 }
 
@@ -209,7 +257,7 @@ async fn a_timeline_whose_newest_posts_are_by_an_unfollowed_author_is_watched() 
         stage.calls(&[Call::Watch(1), Call::Publish(4, None), Call::Watch(1)]).await;
         let screen = stage.results.lock().unwrap().screens[&1].clone();
         assert_eq!(stage.results.lock().unwrap().wrong, Vec::<String>::new());
-        assert_eq!((screen.resyncs, screen.posts.len()), (0, 3), "{strategy}");
+        assert_eq!((screen.resyncs, screen.entries.len()), (0, 3), "{strategy}");
     }
 }
 

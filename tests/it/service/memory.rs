@@ -59,6 +59,7 @@ async fn world() -> World {
     let replier = world.app.authenticate(&people[2].token).await.unwrap();
     let request = PublishRequest { content: "x", in_reply_to: PostId::new(1), ..PublishRequest::default() };
     world.app.publish(&replier, request).await.unwrap();
+    world.app.repost(&replier, PostId::new(1).unwrap()).await.unwrap();
     deliver_all(&world.app).await;
     world
 }
@@ -79,11 +80,12 @@ async fn everything_is_measured_as_redis_says() {
         ("follow request", 1),
         ("block", 1),
         ("mute", 1),
-        ("timeline entry", 3),
+        ("timeline entry", 4),
         ("user", 5),
         ("username", 5),
-        ("post", 3),
+        ("post", 4),
         ("reply or quote", 1),
+        ("repost", 1),
         ("earlier version", 1),
         ("visit", 4),
         ("region", 2),
@@ -102,6 +104,7 @@ async fn everything_is_measured_as_redis_says() {
     assert_eq!(bytes("mute"), usage(&["ff:{u3}:muting"]));
     assert_eq!(bytes("timeline entry"), usage(&["ff:{u1}:timeline"]));
     assert_eq!(bytes("reply or quote"), usage(&["ff:{p1}:replies"]));
+    assert_eq!(bytes("repost"), usage(&["ff:{u3}:reposted", "ff:{p1}:reposts"]));
     assert_eq!(bytes("earlier version"), usage(&["ff:{p1}:edits"]));
     assert_eq!(bytes("region"), usage(&["ff:{r0}:region"]));
     let lists = |pattern: &str| keys(pattern).iter().map(|key| usage(&[key])).sum::<u64>();
@@ -126,6 +129,7 @@ async fn the_table_says_the_same_to_people() {
         "username ",
         "post ",
         "reply or quote ",
+        "repost ",
         "earlier version ",
         "visit ",
         "region ",

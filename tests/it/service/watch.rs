@@ -16,8 +16,8 @@ use crate::harness::world::{Redis, cases};
 use crate::service::socket::Socket;
 
 pub(crate) const TIMELINE: &str = "subscription ($after: String) { timeline(after: $after) {
-    __typename ... on PostAdded { cursor post { id content author { username relation { status } } } }
-    ... on PostRemoved { cursor postId } } }";
+    __typename cursor ... on PostAdded { post { id content author { username relation { status } } } }
+    ... on PostRemoved { postId } } }";
 
 pub(crate) fn publish(server: &Server, token: &str, content: &str) -> String {
     let input = format!("content: \"{content}\"");
@@ -83,6 +83,44 @@ async fn a_watch_resumes_through_another_process() {
     expected.sort();
     assert_eq!(received, expected);
     assert!(socket.is_silent().await);
+}
+
+#[tokio::test]
+async fn reposts_arrive_and_are_removed_when_they_are_undone() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let [ada, ben, eve] = ["ada", "ben", "eve"].map(|name| server.token(name));
+    follow(&server, &ada, "ben");
+    publish(&server, &ben, "before");
+    let page = server.ask_as(&ada, "{ viewer { timeline { pageInfo { startCursor } } } }");
+    let start = &page["data"]["viewer"]["timeline"]["pageInfo"]["startCursor"];
+    let post = publish(&server, &eve, "by eve");
+    let change = |token: &str, mutation: &str| {
+        let query =
+            format!("mutation {{ {mutation}(input: {{ postId: \"{post}\" }}) {{ userErrors {{ code }} }} }}");
+        assert_eq!(server.ask_as(token, &query)["data"][mutation]["userErrors"], json!([]));
+    };
+    let query = "subscription ($after: String) { timeline(after: $after) { __typename
+        ... on PostAdded { post { id } repostedBy { username } }
+        ... on PostRemoved { postId } ... on RepostRemoved { postId userId } } }";
+    let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
+    socket.subscribe("t", query, json!({ "after": start })).await;
+    let mut event = async || socket.receive().await["payload"]["data"]["timeline"].take();
+    let added = json!({
+        "__typename": "PostAdded", "post": { "id": post }, "repostedBy": [{ "username": "ben" }]
+    });
+    let user = &server.ask("{ user(by: { username: \"ben\" }) { id } }")["data"]["user"]["id"];
+    let undone = json!({ "__typename": "RepostRemoved", "postId": post, "userId": user });
+    for _ in 0..2 {
+        change(&ben, "repost");
+        assert_eq!(event().await, added);
+        change(&ben, "undoRepost");
+        assert_eq!(event().await, undone);
+    }
+    change(&ben, "repost");
+    assert_eq!(event().await, added);
+    change(&eve, "deletePost");
+    assert_eq!(event().await, json!({ "__typename": "PostRemoved", "postId": post }));
 }
 
 #[tokio::test]
