@@ -47,7 +47,7 @@ impl Wanderer {
             let Some((event, seen)) = event.unwrap() else { continue };
             match event {
                 TimelineEvent::Added(entry) => self.added.push(entry.post.id),
-                TimelineEvent::Removed(post) => drop(self.removed.insert(post)),
+                TimelineEvent::Removed(removal) => drop(self.removed.insert(removal.post)),
             }
             self.seen = seen;
         }

@@ -84,8 +84,9 @@ impl Play {
                     TimelineEvent::Added(entry) => {
                         assert!(added.insert(entry.post.id.get()), "an event arrives once");
                     }
-                    TimelineEvent::Removed(post) => {
-                        let post = self.model.posts.iter().find(|known| known.number == post.get());
+                    TimelineEvent::Removed(removal) => {
+                        let removed = removal.post.get();
+                        let post = self.model.posts.iter().find(|known| known.number == removed);
                         assert!(post.unwrap().is_deleted);
                     }
                 }
