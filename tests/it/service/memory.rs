@@ -93,8 +93,10 @@ async fn everything_is_measured_as_redis_says() {
     for (name, count) in counts {
         let footprint = kind(name);
         assert_eq!(footprint["count"], count, "{name}");
-        let encodings = ["listpack", "quicklist", "intset", "raw"];
-        assert!(encodings.iter().any(|encoding| footprint["encodings"] == json!([encoding])), "{footprint}");
+        // A repost is in a list of the post, and in a hash of its author.
+        let encodings: &[&[&str]] =
+            &[&["listpack"], &["quicklist"], &["intset"], &["raw"], &["listpack", "quicklist"]];
+        assert!(encodings.iter().any(|some| footprint["encodings"] == json!(some)), "{footprint}");
     }
     let bytes = |name: &str| kind(name)["bytes"].as_u64().unwrap();
     let users: Vec<String> = (1..=5).map(|user| format!("ff:{{u{user}}}:user")).collect();
