@@ -30,8 +30,8 @@ pub(super) struct Subscription;
 /// The root of all subscriptions.
 #[AsyncSubscription]
 impl Subscription {
-    /// Posts and reposts added to and removed from the viewer's home timeline, from now on or after a cursor. Requires a signed-in
-    /// viewer.
+    /// Posts and reposts added to and removed from the viewer's home timeline, from now on or after a cursor. Requires a
+    /// signed-in viewer.
     async fn timeline(
         &self,
         context: &Context<'_>,
