@@ -14,6 +14,7 @@ import { PostActions } from "./PostActions";
 import { PostContent } from "./PostContent";
 import { QuotedPost } from "./QuotedPost";
 import { ReplyingTo } from "./ReplyingTo";
+import { RepostedBy, type ReposterUser } from "./RepostedBy";
 
 export const PostCardPost = graphql(`
   fragment PostCard on Post {
@@ -42,6 +43,8 @@ export const PostCardPost = graphql(`
 
 interface PostCardProps {
   post: FragmentType<typeof PostCardPost>;
+  /** The users whose reposts put it into the list, newest repost first. */
+  repostedBy?: readonly FragmentType<typeof ReposterUser>[];
   /** The position in the feed, beginning with 1; none outside of a feed. */
   position?: number;
   /** True if the post to which it replies is shown above. */
@@ -50,11 +53,12 @@ interface PostCardProps {
   onReply?: () => void;
 }
 
-export function PostCard({ post, position, isBelowParent = false, onReply }: PostCardProps) {
+export function PostCard({ post, repostedBy = [], position, isBelowParent = false, onReply }: PostCardProps) {
   const shown = readFragment(PostCardPost, post);
   const { id, platform, createdAt, isQuote, quoteOf, author } = shown;
   const card = useRef<HTMLElement>(null);
   const labelId = useId();
+  const isRepost = repostedBy.length > 0;
 
   // After a deletion or a block, moves the focus to a neighbour, so that it is not lost with the card.
   const prepareRemoval = (removes: (post: Element) => boolean) => {
@@ -77,10 +81,11 @@ export function PostCard({ post, position, isBelowParent = false, onReply }: Pos
       aria-posinset={position}
       aria-setsize={position && -1}
       aria-labelledby={`${labelId}-author`}
-      aria-describedby={`${labelId}-content`}
+      aria-describedby={isRepost ? `${labelId}-reposted ${labelId}-content` : `${labelId}-content`}
       data-post={id}
       data-author={author.id}
     >
+      {isRepost && <RepostedBy id={`${labelId}-reposted`} users={repostedBy} />}
       <Avatar {...author} />
       <div className="post-words">
         <div className="post-head">
