@@ -213,10 +213,15 @@ fn two_people_hold_a_conversation_in_the_demo() {
     for seen in [
         "a reply from the card of a post arrived, and was counted in both windows",
         "a reply appeared in an open conversation without a reload",
+        "an edit appeared in the other window on return to the page, with the earlier version",
         "the page of a reply showed the post above it",
         "a quote showed the quoted post",
         "a deleted reply vanished from the open conversation, and from the quote",
         "appeared on return to the page, and vanished after its deletion",
+        "a repost arrived with the name of the user who reposted",
+        "the page of the post listed the user who reposted",
+        "a repost that was taken back vanished on return to the page",
+        "a repost that the server rejected was rolled back and reported",
         "a reply to a deleted post was rejected in its form",
         "0 console errors, 0 requests to other origins",
     ] {
