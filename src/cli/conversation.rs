@@ -2,7 +2,7 @@
 //!
 //! The time is divided into rounds. Later in a round, people also respond to the latest posts of the round, in turns: a
 //! turn responds to the one before it. Few responses thus refer to a post just before them, and many posts can be
-//! published together.
+//! published together. In the last turn, people also repost what has been said in the round.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -34,6 +34,10 @@ const ADDRESSED: f64 = 0.5;
 const ATTEMPTS: usize = 5;
 /// Share of quotes among the responses to statements.
 const QUOTES: f64 = 0.2;
+/// Share of the last turn's statements that someone makes a repost.
+const REPOSTS: f64 = 0.8;
+/// Share of reposts of the post that was reposted just before.
+const REPEATED: f64 = 0.4;
 
 /// Those who may speak. Users are indices.
 pub(super) struct Society {
@@ -43,6 +47,27 @@ pub(super) struct Society {
     pub(super) followers: Vec<Vec<u32>>,
     /// Users whose posts only followers see, so that they do not take part in conversations.
     pub(super) private: HashSet<u32>,
+}
+
+impl Society {
+    /// Draws a follower of a user whose own posts everyone sees.
+    fn follower(&self, of: u32, rng: &mut StdRng) -> Option<u32> {
+        let drawn = self.followers[of as usize].choose(rng).copied();
+        drawn.filter(|follower| !self.private.contains(follower))
+    }
+
+    /// Draws one of these posts: a late one, and rather one whose author has many followers.
+    fn notable(&self, said: &[Said], among: Range<usize>, rng: &mut StdRng) -> Option<usize> {
+        let candidates: Vec<usize> = (0..3)
+            .filter(|_| !among.is_empty())
+            .map(|_| {
+                let age = rng.random::<f64>().powi(3);
+                among.end - 1 - part(among.len() - 1, age)
+            })
+            .filter(|&post| !self.private.contains(&said[post].author))
+            .collect();
+        candidates.into_iter().max_by_key(|&post| self.followers[said[post].author as usize].len())
+    }
 }
 
 /// A post of the current round.
@@ -64,6 +89,8 @@ impl Said {
 /// The generator of all posts, round by round.
 struct Speech {
     rng: StdRng,
+    /// The generator of reposts, so that they do not change the other posts.
+    reposting: StdRng,
     society: Society,
     /// For each user, the probability that they say something when they could.
     zeal: Vec<f64>,
@@ -75,12 +102,16 @@ struct Speech {
 }
 
 /// Returns all posts, in chronological order. Some people post often, many now and then, and some never.
-pub(super) fn sayings(mut rng: StdRng, society: Society, (began, duration): (Timestamp, i64)) -> Sayings {
+pub(super) fn sayings(
+    [mut rng, reposting]: [StdRng; 2],
+    society: Society,
+    (began, duration): (Timestamp, i64),
+) -> Sayings {
     let users = society.names.len();
     let zeal = (0..users).map(|_| rng.random::<f64>().powi(3).max(0.001)).collect();
     let count = users * MEAN;
     let rounds = (count / LEAST).clamp(1, ROUNDS);
-    let mut speech = Speech { rng, society, zeal, rounds, count, began, duration };
+    let mut speech = Speech { rng, reposting, society, zeal, rounds, count, began, duration };
     let sayings = (0..rounds).flat_map(move |round| speech.round(round));
     Sayings { count, reach: count.div_ceil(rounds), all: Box::new(sayings) }
 }
@@ -93,13 +124,21 @@ impl Speech {
         let mut sayings = Vec::with_capacity(size);
         let mut said: Vec<Said> = Vec::with_capacity(size);
         let (mut began, mut before) = (0.0, 0..0);
+        let mut reposted = None;
         for (turn, (share, ended)) in TURNS.into_iter().enumerate() {
             let last_turn = turn + 1 == TURNS.len();
             let length = if last_turn { size - said.len() } else { part(size, share) };
             for number in 0..length {
                 let attempts = if self.rng.random_bool(RESPONSES) { ATTEMPTS } else { 0 };
                 let response = (0..attempts).find_map(|_| self.response(&mut said, before.clone()));
-                let (post, content, reference) = response.unwrap_or_else(|| self.statement());
+                let (mut post, content, mut reference) = response.unwrap_or_else(|| self.statement());
+                if last_turn
+                    && reference.is_none()
+                    && let Some((reposter, original)) = self.repost(&mut said[..before.end], reposted)
+                {
+                    post = Said::new(reposter, Topic::End, None);
+                    (reference, reposted) = (Some(Reference::Repost(original)), Some(original));
+                }
                 let at = self.time(round, began + (ended - began) * ratio(number, length));
                 sayings.push(Saying {
                     author: post.author,
@@ -146,10 +185,10 @@ impl Speech {
         said: &mut [Said],
         among: Range<usize>,
     ) -> Option<(Said, String, Option<Reference>)> {
-        let target = self.notable(said, among)?;
+        let target = self.society.notable(said, among, &mut self.rng)?;
         let Said { author: other, topic, addressed, ref mut responders } = said[target];
         let addressed = addressed.filter(|_| self.rng.random_bool(ADDRESSED));
-        let author = addressed.or_else(|| self.follower(other))?;
+        let author = addressed.or_else(|| self.society.follower(other, &mut self.rng))?;
         if responders.contains(&author) {
             return None;
         }
@@ -163,32 +202,29 @@ impl Speech {
         Some((Said::new(author, topic, addressed), content, Some(reference)))
     }
 
+    /// Returns a user who reposts one of these posts, perhaps the one reposted last, and that post; `None` if no one does.
+    fn repost(&mut self, said: &mut [Said], last: Option<usize>) -> Option<(u32, usize)> {
+        let attempts = if self.reposting.random_bool(REPOSTS) { ATTEMPTS } else { 0 };
+        (0..attempts).find_map(|_| {
+            let rng = &mut self.reposting;
+            let repeated = last.filter(|_| rng.random_bool(REPEATED));
+            let original = repeated.or_else(|| self.society.notable(said, 0..said.len(), rng))?;
+            let Said { author, topic, ref mut responders, .. } = said[original];
+            let reposter = self.society.follower(author, rng)?;
+            if !topic.is_of_statement() || responders.contains(&reposter) {
+                return None;
+            }
+            responders.push(reposter);
+            Some((reposter, original))
+        })
+    }
+
     /// Returns a reply by `author` to a post by `other`. Some mention another follower of that user.
     fn reply(&mut self, other: u32, author: u32, topic: Topic) -> Option<(String, Topic)> {
-        let friend = self.follower(other).filter(|&friend| friend != author && self.rng.random_bool(0.25));
+        let friend = self.society.follower(other, &mut self.rng);
+        let friend = friend.filter(|&friend| friend != author && self.rng.random_bool(0.25));
         let name = friend.map(|friend| self.society.names[friend as usize].as_str());
         posts::reply(&mut self.rng, topic, name)
-    }
-
-    /// Draws one of these posts: a late one, and rather one whose author has many followers.
-    fn notable(&mut self, said: &[Said], among: Range<usize>) -> Option<usize> {
-        let Society { followers, private, .. } = &self.society;
-        let candidates: Vec<usize> = (0..3)
-            .filter(|_| !among.is_empty())
-            .map(|_| {
-                let age = self.rng.random::<f64>().powi(3);
-                among.end - 1 - part(among.len() - 1, age)
-            })
-            .filter(|&post| !private.contains(&said[post].author))
-            .collect();
-        candidates.into_iter().max_by_key(|&post| followers[said[post].author as usize].len())
-    }
-
-    /// Draws a follower of a user whose own posts everyone sees.
-    fn follower(&mut self, of: u32) -> Option<u32> {
-        let Society { followers, private, .. } = &self.society;
-        let drawn = followers[of as usize].choose(&mut self.rng).copied();
-        drawn.filter(|follower| !private.contains(follower))
     }
 }
 

@@ -20,7 +20,7 @@ use crate::model::secret::{Password, PasswordHash};
 use crate::model::user::{Bio, DisplayName, Username};
 
 /// Creates a demo world: people with names and bios who follow each other, mute some of those they follow, post, and
-/// respond to each other's posts. Some accounts are private, and some people block others.
+/// respond to each other's posts, or repost them. Some accounts are private, and some people block others.
 ///
 /// As in real networks, most people have some followers, and a few have a large share of all followers. The same number
 /// of users and the same seed create the same world. There is always a user called ada. Running the command again
@@ -80,12 +80,13 @@ fn world(users: usize, seed: u64, most: usize, password: &PasswordHash) -> World
         let index = i64::try_from(index).unwrap_or(i64::MAX);
         Timestamp::from_millis(FIRST_FOLLOW + index.saturating_mul(step))
     };
-    // Mutes, boundaries and posts use separate generators, so that one does not change the others.
+    // Mutes, boundaries, posts and reposts use separate generators, so that one does not change the others.
     let mutes = mutes(StdRng::seed_from_u64(seed.wrapping_add(2)), &follows);
     let boundaries = boundaries(StdRng::seed_from_u64(seed.wrapping_add(3)), users.len(), &follows);
     let society = society(&users, &follows, &boundaries);
     let span = (Timestamp::from_millis(FIRST_FOLLOW), FOLLOWING);
-    let posts = conversation::sayings(StdRng::seed_from_u64(seed.wrapping_add(1)), society, span);
+    let rngs = [1, 4].map(|number| StdRng::seed_from_u64(seed.wrapping_add(number)));
+    let posts = conversation::sayings(rngs, society, span);
     World { users, follows, time: Box::new(time), mutes, boundaries, posts }
 }
 
@@ -302,6 +303,26 @@ mod tests {
                 assert!(replies_to_ada > 20, "{replies_to_ada}");
             }
         }
+    }
+
+    #[test]
+    fn followers_repost_a_few_posts_and_rather_those_of_popular_authors() {
+        let World { follows, posts, .. } = demo(1_000, 1);
+        let posts: Vec<Saying> = posts.all.collect();
+        let follows: HashSet<(u32, u32)> = follows.into_iter().collect();
+        let fame = |user| follows.iter().filter(|(_, followee)| *followee == user).count();
+        let mut reposts: HashMap<usize, HashSet<u32>> = HashMap::new();
+        for post in &posts {
+            let Some(Reference::Repost(original)) = post.reference else { continue };
+            assert!(follows.contains(&(post.author, posts[original].author)));
+            assert!(!matches!(posts[original].reference, Some(Reference::Reply(_) | Reference::Repost(_))));
+            assert!(reposts.entry(original).or_default().insert(post.author));
+        }
+        let count: usize = reposts.values().map(HashSet::len).sum();
+        assert!((posts.len() / 50..posts.len() / 20).contains(&count), "{count} of {}", posts.len());
+        assert!(reposts.values().any(|reposters| reposters.len() > 2));
+        let reposted: usize = reposts.keys().map(|original| fame(posts[*original].author)).sum();
+        assert!(reposted / reposts.len() > 2 * follows.len() / 1_000, "{reposted}");
     }
 
     #[test]

@@ -59,6 +59,7 @@ pub(super) struct Sayings {
 pub(super) struct Saying {
     /// The author, as an index into [`World::users`].
     pub(super) author: u32,
+    /// The text. A repost has none, unless its original has been archived: it then becomes a post with this text.
     pub(super) content: Content,
     pub(super) platform: Option<Platform>,
     pub(super) at: Timestamp,
@@ -72,6 +73,8 @@ pub(super) enum Reference {
     Reply(usize),
     /// The post that it quotes.
     Quote(usize),
+    /// The post that it reposts.
+    Repost(usize),
 }
 
 impl Reference {
@@ -80,13 +83,14 @@ impl Reference {
         match self {
             Self::Reply(target) => Self::Reply(target + count),
             Self::Quote(target) => Self::Quote(target + count),
+            Self::Repost(target) => Self::Repost(target + count),
         }
     }
 
     /// Returns the index of the other post.
     pub(super) fn target(self) -> usize {
         match self {
-            Self::Reply(target) | Self::Quote(target) => target,
+            Self::Reply(target) | Self::Quote(target) | Self::Repost(target) => target,
         }
     }
 }
@@ -251,8 +255,10 @@ impl<'a> Publisher<'a> {
     /// Adds a saying to the wave, unless its post is there already.
     fn add(&mut self, index: usize, saying: Saying) {
         let Saying { author, content, platform, at, reference } = saying;
-        let of_text = References::of_text(content.as_str());
-        let references = References { tags: of_text.tags, ..self.references(reference) };
+        let mut references = self.references(reference);
+        let is_repost = references.original.is_some();
+        let (content, platform) = if is_repost { (Content::of_repost(), None) } else { (content, platform) };
+        references.tags = References::of_text(content.as_str()).tags;
         let reply = references.reply.clone();
         if let Some(id) = self.there[author as usize].pop_front() {
             self.latest.push_back(Place { id, reply });
@@ -277,6 +283,10 @@ impl<'a> Publisher<'a> {
             Some(Reference::Quote(quoted)) => {
                 let quoted = place(quoted).and_then(|quoted| quoted.id);
                 References { quoted, ..References::default() }
+            }
+            Some(Reference::Repost(original)) => {
+                let original = place(original).and_then(|original| original.id);
+                References { original, ..References::default() }
             }
         }
     }

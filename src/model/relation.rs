@@ -53,8 +53,19 @@ impl Relation {
     /// Returns true if the other user's posts belong in the viewer's home timeline.
     #[must_use]
     pub fn is_in_timeline(&self) -> bool {
-        let is_hidden = self.mute.is_some_and(|mute| mute.scope == MuteScope::All);
-        self.following_since.is_some() && !is_hidden
+        self.following_since.is_some() && !self.hides_posts()
+    }
+
+    /// Returns true if the viewer has muted the other user's posts.
+    #[must_use]
+    pub fn hides_posts(&self) -> bool {
+        self.mute.is_some_and(|mute| mute.scope == MuteScope::All)
+    }
+
+    /// Returns true if the viewer has muted the other user's reposts. Each mute hides these.
+    #[must_use]
+    pub fn hides_reposts(&self) -> bool {
+        self.mute.is_some()
     }
 
     /// Returns the relation's status.

@@ -2,7 +2,7 @@
 //
 //     node conversation.mjs <origin> <directory for screenshots>
 
-import { expect, report, request, run, tokenOf, until, Visitor } from "./visitor.mjs";
+import { expect, mainLink, report, request, run, tokenOf, until, Visitor } from "./visitor.mjs";
 
 const PUBLISH = `mutation ($input: PublishInput!) {
   publish(input: $input) { post { id } userErrors { message } }
@@ -16,6 +16,13 @@ async function publish(token, input) {
 
 const remove = (token, postId) =>
   request("mutation ($postId: ID!) { deletePost(input: { postId: $postId }) { deletedPostId } }", { postId }, token);
+
+const setPrivate = (token, isPrivate) =>
+  request(
+    "mutation ($isPrivate: Boolean!) { updateProfile(input: { isPrivate: $isPrivate }) { userErrors { code } } }",
+    { isPrivate },
+    token,
+  );
 
 /** Returns a user whom Ada follows and who follows her, and a follower whom she does not follow. */
 async function peopleOf(token) {
@@ -31,15 +38,50 @@ async function peopleOf(token) {
 const countsOf = (post, text) => post.getByRole("link", { name: text });
 const replies = ({ page }) => page.getByRole("feed", { name: "Replies" }).locator("article");
 
+const formOf = ({ page }, name) => page.getByRole("form", { name });
+
 /** Fills and sends the form with this accessible name. */
-async function send(visitor, form, content) {
-  const composer = visitor.page.getByRole("form", { name: form });
-  await composer.getByRole("textbox").fill(content);
-  await composer.getByRole("button", { name: "Publish" }).click();
+async function send(visitor, form, content, action = "Publish") {
+  await formOf(visitor, form).getByRole("textbox").fill(content);
+  await formOf(visitor, form).getByRole("button", { name: action }).click();
 }
+
+/** Returns to the page: what no event reports is refreshed. */
+const comeBack = ({ page }) => page.evaluate(() => dispatchEvent(new Event("focus")));
 
 /** Opens the page of a post that is shown. */
 const openConversation = (visitor, post) => visitor.follow(post.locator(".post-head .quiet-link"));
+
+/** Corrects a reply that both windows show. */
+async function edits(ada, friend, content) {
+  const own = replies(friend).filter({ hasText: content });
+  const edit = own.getByRole("button", { name: "Edit this post" });
+  await edit.click();
+  const box = formOf(friend, "Edit this post").getByRole("textbox");
+  expect((await box.inputValue()) === content, "the form does not have the text of the post");
+  await friend.audit("edit-form");
+  await send(friend, "Edit this post", "", "Save");
+  await formOf(friend, "Edit this post").locator(".field-error").waitFor();
+  await box.press("Escape");
+  await until(
+    () => edit.evaluate((button) => button === document.activeElement),
+    "the focus is on the button that opened the form",
+  );
+  await own.waitFor();
+  await edit.click();
+  const corrected = `${content}, corrected`;
+  await send(friend, "Edit this post", corrected, "Save");
+  for (const visitor of [friend, ada]) {
+    if (visitor === ada) await comeBack(ada);
+    const edited = replies(visitor).filter({ hasText: corrected });
+    await edited.getByRole("button", { name: "edited just now" }).click();
+    const earlier = edited.getByRole("region", { name: "Earlier versions" }).getByRole("listitem");
+    await earlier.getByText(content, { exact: true }).waitFor();
+    expect((await earlier.count()) === 1, "there are other earlier versions");
+  }
+  await ada.audit("history");
+  report("an edit appeared in the other window on return to the page, with the earlier version");
+}
 
 async function talks(ada, friend, displayName) {
   const [post, reply, second] = ["A post", "A reply", "A second reply"].map((what) => `${what} at ${Date.now()}`);
@@ -49,7 +91,7 @@ async function talks(ada, friend, displayName) {
   await friend.audit("reply-form");
   await send(friend, "Reply to", reply);
   await countsOf(friend.post(post).first(), "1 reply").waitFor();
-  await friend.page.getByRole("form", { name: "Reply to" }).waitFor({ state: "detached" });
+  await formOf(friend, "Reply to").waitFor({ state: "detached" });
   const arrived = ada.post(reply);
   await arrived.getByText("Replying to @ada").waitFor();
   await countsOf(ada.post(post).first(), "1 reply").waitFor();
@@ -68,6 +110,8 @@ async function talks(ada, friend, displayName) {
     "the newest reply is the first",
   );
   report("a reply appeared in an open conversation without a reload");
+
+  await edits(ada, friend, second);
 
   await openConversation(ada, replies(ada).filter({ hasText: second }));
   const above = ada.page.getByRole("feed", { name: "Posts above" }).locator("article");
@@ -114,13 +158,51 @@ async function refreshes(ada, token, follower) {
   await ada.page.getByText("No replies yet.").waitFor();
   const content = `A reply by a stranger at ${Date.now()}`;
   const reply = await publish(other, { content, inReplyTo: post });
-  const comeBack = () => ada.page.evaluate(() => dispatchEvent(new Event("focus")));
-  await comeBack();
+  await comeBack(ada);
   await replies(ada).filter({ hasText: content }).waitFor();
   await remove(other, reply);
-  await comeBack();
+  await comeBack(ada);
   await replies(ada).filter({ hasText: content }).waitFor({ state: "detached" });
   report("a reply by a user who is not followed appeared on return to the page, and vanished after its deletion");
+}
+
+/** Reposts a post by a user whom Ada does not follow, and takes that back. */
+async function reposts(ada, friend, mutual, follower) {
+  const other = await tokenOf(follower.username);
+  const content = `A post worth repeating at ${Date.now()}`;
+  const post = await publish(other, { content });
+  await mainLink(ada, "Home").click();
+  await friend.open(`/posts/${post}`);
+  const repost = (state) => friend.page.getByRole("button", { name: `Repost ${follower.displayName}`, ...state });
+  await repost({ pressed: false }).click();
+  await repost({ name: `Repost ${follower.displayName}: 1 repost`, pressed: true }).waitFor();
+  await ada.post(content).getByText(`Reposted by ${mutual.displayName}`).waitFor();
+  await ada.audit("reposted");
+  report("a repost arrived with the name of the user who reposted");
+
+  await openConversation(ada, ada.post(content));
+  await ada.page.getByRole("link", { name: "1 Reposts" }).click();
+  const listed = ada.page.getByRole("region", { name: "Reposts" }).getByRole("listitem");
+  await listed.filter({ hasText: `@${mutual.username}` }).waitFor();
+  await ada.audit("reposts");
+  report("the page of the post listed the user who reposted");
+
+  await mainLink(ada, "Home").click();
+  await ada.post(content).waitFor();
+  await repost({ pressed: true }).click();
+  await friend.page.getByRole("link", { name: "0 Reposts" }).waitFor();
+  await ada.post(content).waitFor({ state: "detached" });
+  await ada.open(`/posts/${post}`);
+  await ada.page.getByRole("link", { name: "0 Reposts" }).click();
+  await ada.page.getByText("No reposts yet.").waitFor();
+  report("a repost that was undone vanished at once");
+
+  await setPrivate(other, true);
+  await repost({ pressed: false }).click();
+  await friend.page.getByText("The post could not be reposted.").waitFor();
+  await repost({ pressed: false }).waitFor();
+  await setPrivate(other, false);
+  report("a repost that the server rejected was rolled back and reported");
 }
 
 /** Replies to a post that has been deleted meanwhile. */
@@ -130,7 +212,7 @@ async function repliesTooLate(ada, follower) {
   const reply = await publish(other, { content: `A reply to it at ${Date.now()}`, inReplyTo: post });
   await ada.open(`/posts/${post}`);
   await remove(other, post);
-  const form = ada.page.getByRole("form", { name: "Reply to" });
+  const form = formOf(ada, "Reply to");
   await send(ada, "Reply to", "Too late");
   await form.getByText("This post does not exist.").waitFor();
   expect((await form.getByRole("textbox").inputValue()) === "Too late", "the rejected reply is lost");
@@ -151,6 +233,7 @@ async function converse(browser) {
   await friend.signInAs(mutual.username);
   await talks(ada, friend, mutual.displayName);
   await refreshes(ada, token, follower);
+  await reposts(ada, friend, mutual, follower);
   await repliesTooLate(ada, follower);
 }
 

@@ -6,19 +6,19 @@ import { connect, createServer } from "node:net";
 
 import { expect, mainLink, origin, PASSWORD, report, request, run, tokenOf, until, Visitor } from "./visitor.mjs";
 
-/** Returns the ids of the newest posts of a timeline, from the API. */
+/** Returns the ids of the newest posts of a timeline, from the API. A later repost lists a post again. */
 async function timelineOf(token, count) {
   const query =
     "query ($after: String) { viewer { timeline(first: 50, after: $after) { nodes { id } pageInfo { endCursor } } } }";
-  const ids = [];
+  const ids = new Set();
   let after = null;
-  while (ids.length < count) {
+  while (ids.size < count) {
     const { nodes, pageInfo } = (await request(query, { after }, token)).viewer.timeline;
-    expect(nodes.length > 0, `the timeline has only ${ids.length} posts`);
-    ids.push(...nodes.map(({ id }) => id));
+    expect(nodes.length > 0, `the timeline has only ${ids.size} posts`);
+    for (const { id } of nodes) ids.add(id);
     after = pageInfo.endCursor;
   }
-  return ids.slice(0, count);
+  return [...ids].slice(0, count);
 }
 
 /** Finds a user who follows the viewer, is not followed back, and has posted. */

@@ -4,8 +4,18 @@
 import { cacheExchange, type Cache, type Entity, type UpdateResolver } from "@urql/exchange-graphcache";
 import schema from "../generated/schema.json";
 import type { MuteScope, RelationStatus } from "../generated/graphql";
-import { endlessList, insertIntoList, pagesOf, removeFromList } from "./pages";
-import { addPublished, addReceived, endlessPosts, postResolvers, removePost } from "./posts";
+import { endlessList, insertIntoList, removeFromList } from "./pages";
+import {
+  addPublished,
+  addReceived,
+  endlessEntries,
+  postResolvers,
+  removeAuthor,
+  removePost,
+  removeReposts,
+  setReposted,
+  viewerOf,
+} from "./posts";
 
 const embedded = () => null;
 
@@ -56,26 +66,51 @@ function expectedChange(change: "follow" | "unfollow", userId: string, cache: Ca
   };
 }
 
-const viewerOf = (cache: Cache) => cache.resolve("Query", "viewer") as Entity;
+/** The expected response of `repost` or `undoRepost`. */
+function expectedRepost(isReposted: boolean, postId: string, cache: Cache) {
+  const post = { __typename: "Post", id: postId };
+  const count = cache.resolve(post, "repostCount") as number;
+  const isChange = cache.resolve(post, "viewerHasReposted") !== isReposted;
+  const step = isReposted ? 1 : -1;
+  return {
+    __typename: isReposted ? "RepostPayload" : "UndoRepostPayload",
+    userErrors: [],
+    post: { ...post, repostCount: isChange ? count + step : count, viewerHasReposted: isReposted },
+    // The viewer's count comes with the response.
+    viewer: null,
+  };
+}
 
-/** Removes all posts of an author from the home timeline. */
-function removeAuthor(cache: Cache, author: string): void {
-  removeFromList(cache, viewerOf(cache), "timeline", (post) => cache.resolve(post, "author") === author);
+/** Removes a user whom the viewer does not follow any more from the home timeline. Others may repost the user's posts. */
+function removeUnfollowed(cache: Cache, user: string): void {
+  removeAuthor(cache, user, false);
+  removeReposts(cache, user);
+}
+
+/** Removes a user whose posts and reposts are hidden from the home timeline. */
+function removeHidden(cache: Cache, user: string): void {
+  removeAuthor(cache, user, true);
+  removeReposts(cache, user);
 }
 
 /** The lists of users of a profile. */
 const PEOPLE = ["followers", "following", "mutuals", "knownFollowers"];
 
-/** Removes a user whom the viewer blocks from the lists of all profiles, and their posts from all lists. */
+/** Returns the users or posts that the client has read. */
+function shown(cache: Cache, field: "user" | "post"): Entity[] {
+  const fields = cache.inspectFields("Query").filter(({ fieldName }) => fieldName === field);
+  return fields.map(({ fieldKey }) => cache.resolve("Query", fieldKey) as Entity);
+}
+
+/** Removes a user whom the viewer blocks from the lists of all profiles and posts, and their posts from all lists. */
 function removeBlocked(cache: Cache, user: string): void {
   const isBlocked = (other: string) => other === user;
-  removeAuthor(cache, user);
+  removeHidden(cache, user);
   removeFromList(cache, user, "posts", () => true);
-  const profiles = cache.inspectFields("Query").filter(({ fieldName }) => fieldName === "user");
-  const shown = profiles.map(({ fieldKey }) => cache.resolve("Query", fieldKey) as Entity);
-  for (const profile of [...shown, cache.resolve(viewerOf(cache), "user") as Entity]) {
+  for (const profile of [...shown(cache, "user"), cache.resolve(viewerOf(cache), "user") as Entity]) {
     for (const list of PEOPLE) removeFromList(cache, profile, list, isBlocked);
   }
+  for (const post of shown(cache, "post")) removeFromList(cache, post, "repostedBy", isBlocked);
   for (const list of ["followRequests", "sentFollowRequests"]) {
     removeFromList(cache, viewerOf(cache), list, isBlocked);
   }
@@ -85,11 +120,16 @@ function removeBlocked(cache: Cache, user: string): void {
 function setListed(cache: Cache, list: string, user: string, isListed: boolean): void {
   const viewer = viewerOf(cache);
   if (!isListed) removeFromList(cache, viewer, list, (other) => other === user);
-  else if (pagesOf(cache, viewer, list).length > 0) insertIntoList(cache, viewer, list, user, () => true);
+  else insertIntoList(cache, viewer, list, user, () => false);
 }
 
 type Input = { input: { userId: string } };
+type PostInput = { input: { postId: string } };
 type Published = { publish: { post: { id: string } | null } | null };
+type Reposted = {
+  repost?: { post: { id: string } | null } | null;
+  undoRepost?: { post: { id: string } | null } | null;
+};
 type Deleted = { deletePost: { deletedPostId: string | null } | null };
 type Blocked = { block?: { user: object | null } | null; unblock?: { user: object | null } | null };
 type PrivacyChanged = { updateProfile: { viewer: { user: { isPrivate?: boolean } } | null } | null };
@@ -109,11 +149,22 @@ type RelationChanged = {
   };
 };
 type TimelineChanged = {
-  timeline: { __typename: "PostAdded"; post: { id: string } } | { __typename: "PostRemoved"; postId: string };
+  timeline:
+    | { __typename: "PostAdded"; post: { id: string }; repostedBy: { id: string }[] }
+    | { __typename: "PostRemoved"; postId: string }
+    | { __typename: "RepostRemoved"; postId: string; userId: string };
 };
 
 const onPublish: UpdateResolver<Published> = ({ publish }, _input, cache) => {
   if (publish?.post) addPublished(cache, `Post:${publish.post.id}`);
+};
+
+const onRepost: UpdateResolver<Reposted> = ({ repost }, _input, cache) => {
+  if (repost?.post) setReposted(cache, `Post:${repost.post.id}`, true);
+};
+
+const onUndoRepost: UpdateResolver<Reposted> = ({ undoRepost }, _input, cache) => {
+  if (undoRepost?.post) setReposted(cache, `Post:${undoRepost.post.id}`, false);
 };
 
 const onDelete: UpdateResolver<Deleted> = ({ deletePost }, _input, cache) => {
@@ -121,15 +172,19 @@ const onDelete: UpdateResolver<Deleted> = ({ deletePost }, _input, cache) => {
 };
 
 const onEvent: UpdateResolver<TimelineChanged> = ({ timeline: event }, _input, cache) => {
-  if (event.__typename === "PostAdded") addReceived(cache, `Post:${event.post.id}`);
-  else removePost(cache, event.postId);
+  if (event.__typename === "PostRemoved") return removePost(cache, event.postId);
+  if (event.__typename === "RepostRemoved") {
+    return removeReposts(cache, `User:${event.userId}`, `Post:${event.postId}`);
+  }
+  const [reposter] = event.repostedBy;
+  addReceived(cache, `Post:${event.post.id}`, reposter && `User:${reposter.id}`);
 };
 
 const onUnfollow: UpdateResolver<object, Input> = (_response, { input }, cache) => {
   const author = `User:${input.userId}`;
   const relation = cache.resolve(author, "relation") as string;
   // If the server rejected it, the viewer still follows the author.
-  if (cache.resolve(relation, "followingSince") === null) removeAuthor(cache, author);
+  if (cache.resolve(relation, "followingSince") === null) removeUnfollowed(cache, author);
   if (cache.resolve(relation, "requestedSince") === null) setListed(cache, "sentFollowRequests", author, false);
 };
 
@@ -156,7 +211,7 @@ const onPrivacy: UpdateResolver<PrivacyChanged> = ({ updateProfile }, _input, ca
 
 const onMute: UpdateResolver<Muted, Input> = ({ mute }, { input }, cache) => {
   // If the server rejected it, there is no user in the response.
-  if (mute?.user) removeAuthor(cache, `User:${input.userId}`);
+  if (mute?.user) removeHidden(cache, `User:${input.userId}`);
 };
 
 const onUnmute: UpdateResolver<Muted, Input> = ({ unmute }, { input }, cache) => {
@@ -165,14 +220,16 @@ const onUnmute: UpdateResolver<Muted, Input> = ({ unmute }, { input }, cache) =>
 };
 
 /**
- * Handles changes made by other clients too: removes the posts of an unfollowed or muted author, and a blocked user, and
- * updates the lists of requests and of blocked users.
+ * Handles changes made by other clients too: removes the posts and reposts of an unfollowed or muted user, and a blocked
+ * user, and updates the lists of requests and of blocked users.
  */
 const onRelationChange: UpdateResolver<RelationChanged> = ({ relationChanged }, _input, cache) => {
   const { id, relation } = relationChanged.user;
   const user = `User:${id}`;
   if (!relation) return;
-  if (relation.followingSince === null || relation.muteScope === "ALL") removeAuthor(cache, user);
+  if (relation.followingSince === null) removeUnfollowed(cache, user);
+  if (relation.muteScope === "ALL") removeHidden(cache, user);
+  if (relation.muteScope === "REPOSTS") removeReposts(cache, user);
   if (relation.blockedSince !== null) removeBlocked(cache, user);
   setListed(cache, "blocked", user, relation.blockedSince !== null);
   setListed(cache, "followRequests", user, relation.requesterSince !== null);
@@ -197,8 +254,11 @@ export const cache = () =>
       MentionSegment: embedded,
       HashtagSegment: embedded,
       LinkSegment: embedded,
+      PostEdit: embedded,
       PostAdded: embedded,
       PostRemoved: embedded,
+      RepostRemoved: embedded,
+      PostEdge: ({ cursor }) => cursor as string,
       Country: ({ code }) => code as string,
       Subdivision: ({ code }) => code as string,
       Hashtag: ({ name }) => name as string,
@@ -207,14 +267,14 @@ export const cache = () =>
     resolvers: {
       ...postResolvers,
       Viewer: {
-        timeline: endlessPosts,
+        timeline: endlessEntries,
         muted: endlessList,
         blocked: endlessList,
         followRequests: endlessList,
         sentFollowRequests: endlessList,
       },
       User: {
-        posts: endlessPosts,
+        posts: endlessEntries,
         followers: endlessList,
         following: endlessList,
         mutuals: endlessList,
@@ -224,10 +284,14 @@ export const cache = () =>
     optimistic: {
       follow: ({ input }: Input, cache: Cache) => expectedChange("follow", input.userId, cache),
       unfollow: ({ input }: Input, cache: Cache) => expectedChange("unfollow", input.userId, cache),
+      repost: ({ input }: PostInput, cache: Cache) => expectedRepost(true, input.postId, cache),
+      undoRepost: ({ input }: PostInput, cache: Cache) => expectedRepost(false, input.postId, cache),
     },
     updates: {
       Mutation: {
         publish: onPublish,
+        repost: onRepost,
+        undoRepost: onUndoRepost,
         deletePost: onDelete,
         unfollow: onUnfollow,
         block: onBlock,

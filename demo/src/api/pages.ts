@@ -6,9 +6,15 @@ import type { Cache, Entity, Resolver } from "@urql/exchange-graphcache";
 /** The number of entries of a page; queries for pages must use the same. */
 export const PAGE_SIZE = 20;
 
+/** The lists whose queries select edges, because an entry is more than its node; those of all others select nodes. */
+const LISTS_OF_EDGES = ["timeline", "posts"];
+
+const entryField = (list: string) => (LISTS_OF_EDGES.includes(list) ? "edges" : "nodes");
+
 interface Page {
   key: string;
-  nodes: string[];
+  /** The keys of the edges or nodes. */
+  entries: string[];
   endCursor: string | null;
   hasNextPage: boolean;
 }
@@ -22,7 +28,7 @@ function pageAt(cache: Cache, parent: Entity, fieldName: string, order: string |
   const pageInfo = cache.resolve(key, "pageInfo") as string;
   return {
     key,
-    nodes: (cache.resolve(key, "nodes") as string[] | undefined) ?? [],
+    entries: (cache.resolve(key, entryField(fieldName)) as string[] | undefined) ?? [],
     endCursor: (cache.resolve(pageInfo, "endCursor") as string | null | undefined) ?? null,
     hasNextPage: cache.resolve(pageInfo, "hasNextPage") === true,
   };
@@ -39,9 +45,9 @@ export function pagesOf(cache: Cache, parent: Entity, fieldName: string, order: 
   return pages;
 }
 
-/** Resolves any page of a list to all cached pages, up to the last one read, without the hidden nodes. */
+/** Resolves any page of a list to all cached pages, up to the last one read, without the hidden entries. */
 export const endlessListWithout =
-  (isHidden: (cache: Cache, node: string) => boolean): Resolver =>
+  (isHidden: (cache: Cache, entry: string) => boolean): Resolver =>
   (_parent, variables, cache, info) => {
     const { parentKey, fieldName } = info;
     const requested = cache.resolve(parentKey, fieldName, variables) as string | null | undefined;
@@ -54,7 +60,9 @@ export const endlessListWithout =
     return {
       __typename: cache.resolve(last.key, "__typename") as string,
       totalCount: cache.resolve(pages[0].key, "totalCount") as number | null,
-      nodes: [...new Set(pages.flatMap((page) => page.nodes))].filter((node) => !isHidden(cache, node)),
+      [entryField(fieldName)]: [...new Set(pages.flatMap((page) => page.entries))].filter(
+        (entry) => !isHidden(cache, entry),
+      ),
       pageInfo: {
         __typename: "PageInfo",
         startCursor: cache.resolve(cache.resolve(pages[0].key, "pageInfo") as string, "startCursor") as string | null,
@@ -67,33 +75,33 @@ export const endlessListWithout =
 /** Resolves any page of a list to all cached pages, up to the last one read. */
 export const endlessList = endlessListWithout(() => false);
 
-/** Removes nodes from all pages of a list. */
+/** Removes entries from all pages of a list. */
 export function removeFromList(
   cache: Cache,
   parent: Entity,
   fieldName: string,
-  shouldRemove: (node: string) => boolean,
+  shouldRemove: (entry: string) => boolean,
 ): void {
-  for (const { key, nodes } of pagesOf(cache, parent, fieldName)) {
-    const kept = nodes.filter((node) => !shouldRemove(node));
-    if (kept.length < nodes.length) cache.link(key, "nodes", kept);
+  for (const { key, entries } of pagesOf(cache, parent, fieldName)) {
+    const kept = entries.filter((entry) => !shouldRemove(entry));
+    if (kept.length < entries.length) cache.link(key, entryField(fieldName), kept);
   }
 }
 
-/** Inserts a node before the first one that `isAfter` it, if that position is within the cached pages. */
+/** Inserts an entry after the last one that `isBefore` it, if that position is within the cached pages. */
 export function insertIntoList(
   cache: Cache,
   parent: Entity,
   fieldName: string,
-  node: string,
-  isAfter: (other: string) => boolean,
+  entry: string,
+  isBefore: (other: string) => boolean,
   order: string | null = null,
 ): void {
   const pages = pagesOf(cache, parent, fieldName, order);
-  if (pages.some((page) => page.nodes.includes(node))) return;
-  const page = pages.find(({ nodes, hasNextPage }) => nodes.some(isAfter) || !hasNextPage);
+  if (pages.some((page) => page.entries.includes(entry))) return;
+  const page = pages.findLast(({ entries }) => entries.some(isBefore)) ?? pages[0];
   if (page === undefined) return;
-  const place = page.nodes.findIndex(isAfter);
-  const index = place === -1 ? page.nodes.length : place;
-  cache.link(page.key, "nodes", page.nodes.toSpliced(index, 0, node));
+  const place = page.entries.findLastIndex(isBefore) + 1;
+  const isBeyond = place > 0 && place === page.entries.length && page === pages.at(-1) && page.hasNextPage;
+  if (!isBeyond) cache.link(page.key, entryField(fieldName), page.entries.toSpliced(place, 0, entry));
 }

@@ -3,20 +3,32 @@
 import { useEffect, useRef } from "react";
 import { connection } from "../live/connection";
 
-export function useRefreshing(refresh: () => void): void {
+function useLatest(refresh: () => void) {
   const latest = useRef(refresh);
   useEffect(() => {
     latest.current = refresh;
   });
+  return latest;
+}
+
+/** Refreshes when the user returns to the page. */
+export function useRefreshingOnReturn(refresh: () => void): void {
+  const latest = useLatest(refresh);
   useEffect(() => {
     const run = () => latest.current();
     addEventListener("focus", run);
-    const stopFollowing = connection.store.subscribe(() => {
-      if (connection.store.get() === "back") run();
-    });
-    return () => {
-      removeEventListener("focus", run);
-      stopFollowing();
-    };
+    return () => removeEventListener("focus", run);
   }, []);
+}
+
+export function useRefreshing(refresh: () => void): void {
+  const latest = useLatest(refresh);
+  useRefreshingOnReturn(refresh);
+  useEffect(
+    () =>
+      connection.store.subscribe(() => {
+        if (connection.store.get() === "back") latest.current();
+      }),
+    [],
+  );
 }

@@ -1,4 +1,5 @@
-// The page of a post: the posts above it, the post with a form to reply, and its replies or the posts that quote it.
+// The page of a post: the posts above it, the post with a form to reply, and its replies, the posts that
+// quote it, or the users who have reposted it.
 
 import { useRef } from "react";
 import { useRefreshing } from "../api/useRefreshing";
@@ -14,6 +15,7 @@ import { Missing } from "../ui/Missing";
 import { Ancestors } from "./Ancestors";
 import { Quotes } from "./Quotes";
 import { Replies } from "./Replies";
+import { Reposts } from "./Reposts";
 
 const PostQuery = graphql(`
   query Post($id: ID!) {
@@ -21,6 +23,7 @@ const PostQuery = graphql(`
       id
       replyCount
       quoteCount
+      repostCount
       author {
         id
         displayName
@@ -34,6 +37,8 @@ const PostQuery = graphql(`
     }
   }
 `);
+
+const LISTS = { replies: Replies, quotes: Quotes, reposts: Reposts };
 
 interface PostPageProps {
   id: string;
@@ -54,7 +59,9 @@ export function PostPage({ id, tab }: PostPageProps) {
   const tabs = [
     { label: "Replies", count: post.replyCount, to: paths.post(id), isCurrent: tab === "replies" },
     { label: "Quotes", count: post.quoteCount, to: paths.post(id, "quotes"), isCurrent: tab === "quotes" },
+    { label: "Reposts", count: post.repostCount, to: paths.post(id, "reposts"), isCurrent: tab === "reposts" },
   ];
+  const List = LISTS[tab];
   const isBelowParent = post.ancestors !== null && post.ancestors.length > 0;
   return (
     <div className="page">
@@ -72,7 +79,7 @@ export function PostPage({ id, tab }: PostPageProps) {
           <ReplyForm post={post} box={box} />
         </section>
         <Tabs label="Conversation" tabs={tabs} />
-        {tab === "replies" ? <Replies postId={id} /> : <Quotes postId={id} />}
+        <List postId={id} />
       </div>
     </div>
   );

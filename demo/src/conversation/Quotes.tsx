@@ -26,5 +26,14 @@ const QuotesOf = graphql(`
 export function Quotes({ postId }: { postId: string }) {
   const { data, ...reading } = usePages(QuotesOf, { postId });
   useRefreshing(reading.refresh);
-  return <PostPages label="Quotes" pages={data?.post?.quotes} reading={reading} what="quotes" empty="No quotes yet." />;
+  return (
+    <PostPages
+      label="Quotes"
+      entries={data?.post?.quotes?.nodes.map((node) => ({ node }))}
+      pageInfo={data?.post?.quotes?.pageInfo}
+      reading={reading}
+      what="quotes"
+      empty="No quotes yet."
+    />
+  );
 }

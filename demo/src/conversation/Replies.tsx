@@ -38,7 +38,8 @@ function OrderedReplies({ postId, order }: RepliesProps & { order: ReplyOrder })
   return (
     <PostPages
       label="Replies"
-      pages={data?.post?.replies}
+      entries={data?.post?.replies?.nodes.map((node) => ({ node }))}
+      pageInfo={data?.post?.replies?.pageInfo}
       reading={reading}
       what="replies"
       empty="No replies yet."

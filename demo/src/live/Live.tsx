@@ -9,29 +9,36 @@ import { watchTimeline } from "./watchTimeline";
 interface LiveActions {
   /** Handles a change that this client has made: brings the posts of a newly followed or unmuted user into the home timeline. */
   onChanged: (user: RelationPartsFragment, wasMuted?: boolean) => void;
+  /** Refetches the home timeline: no event reports that a post is edited, or that a repost is taken back. */
+  refetchTimeline: () => void;
 }
 
-const LiveContext = createContext<LiveActions>({ onChanged: () => {} });
+const LiveContext = createContext<LiveActions>({ onChanged: () => {}, refetchTimeline: () => {} });
 
 export const useLive = () => useContext(LiveContext);
 
 export function Live({ children }: { children: ReactNode }) {
   const client = useClient();
   const relations = useRef<ReturnType<typeof watchRelations>>(null);
+  const timeline = useRef<ReturnType<typeof watchTimeline>>(null);
 
   useEffect(() => {
-    const timeline = watchTimeline(client);
-    const { onFollowed, refetch } = timeline;
+    const posts = watchTimeline(client);
+    const { onFollowed, refetch } = posts;
     const watched = watchRelations(client, { onFollowed, onUnmuted: refetch, onMissed: refetch });
+    timeline.current = posts;
     relations.current = watched;
     return () => {
-      timeline.stop();
+      posts.stop();
       watched.stop();
     };
   }, [client]);
 
   const actions = useMemo<LiveActions>(
-    () => ({ onChanged: (user, wasMuted) => relations.current?.onChanged(user, wasMuted) }),
+    () => ({
+      onChanged: (user, wasMuted) => relations.current?.onChanged(user, wasMuted),
+      refetchTimeline: () => timeline.current?.refetch(),
+    }),
     [],
   );
   return <LiveContext value={actions}>{children}</LiveContext>;

@@ -12,8 +12,8 @@ const TimelineEvents = graphql(`
   subscription TimelineEvents($after: String) {
     timeline(after: $after) {
       __typename
+      cursor
       ... on PostAdded {
-        cursor
         post {
           id
           createdAt
@@ -24,10 +24,17 @@ const TimelineEvents = graphql(`
           ...PostCard
           ...ReferredCounts
         }
+        repostedBy {
+          id
+          ...Reposter
+        }
       }
       ... on PostRemoved {
-        cursor
         postId
+      }
+      ... on RepostRemoved {
+        postId
+        userId
       }
     }
   }
@@ -37,8 +44,8 @@ const MIN_DELAY = 2_000;
 
 /** Reads the timeline, as many pages as are cached. */
 async function readTimeline(client: Client, requestPolicy: "cache-first" | "network-only") {
-  const lengthOf = (result: { data?: { viewer: { timeline: { nodes: unknown[] } | null } | null } }) =>
-    result.data?.viewer?.timeline?.nodes.length ?? 0;
+  const lengthOf = (result: { data?: { viewer: { timeline: { edges: unknown[] } | null } | null } }) =>
+    result.data?.viewer?.timeline?.edges.length ?? 0;
   const cached = lengthOf(await client.query(HomeTimeline, {}, { requestPolicy: "cache-only" }));
   let result = await client.query(HomeTimeline, {}, { requestPolicy });
   const first = result;
@@ -80,7 +87,7 @@ export function watchTimeline(client: Client): TimelineWatch {
       const { data } = await client.query(HomeTimeline, {}, { requestPolicy: "network-only" });
       if (ownTurn !== turn) return;
       if (!data?.viewer?.timeline) scheduleReread();
-      else if (data.viewer.timeline.nodes.length > 0 || after !== undefined) void read("network-only");
+      else if (data.viewer.timeline.edges.length > 0 || after !== undefined) void read("network-only");
     };
     const stopEvents = keepWatching({
       begin: () => {

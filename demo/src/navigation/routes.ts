@@ -3,7 +3,7 @@
 export const PEOPLE_TABS = ["followers", "following", "mutuals", "known"] as const;
 export type PeopleTab = (typeof PEOPLE_TABS)[number];
 export type ProfileTab = "posts" | PeopleTab;
-export type PostTab = "replies" | "quotes";
+export type PostTab = "replies" | "quotes" | "reposts";
 
 export type Route =
   | { page: "home" }
@@ -23,7 +23,7 @@ export const paths = {
   post: (id: string, tab: PostTab = "replies") => `/posts/${id}${tab === "replies" ? "" : `/${tab}`}`,
 };
 
-const POST = /^\/posts\/([\w-]+)(?:\/(quotes))?$/;
+const POST = /^\/posts\/([\w-]+)(?:\/(quotes|reposts))?$/;
 const PROFILE = new RegExp(`^/@(\\w{2,30})(?:/(${PEOPLE_TABS.join("|")}))?$`);
 
 export function routeOf(path: string): Route {

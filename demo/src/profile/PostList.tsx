@@ -1,4 +1,4 @@
-// A user's posts, loaded page by page.
+// A user's posts and reposts, loaded page by page.
 
 import { usePages } from "../api/usePages";
 import { graphql } from "../generated";
@@ -9,9 +9,17 @@ const PostsOf = graphql(`
     user(by: { username: $username }) {
       id
       posts(first: 20, after: $after) {
-        nodes {
-          id
-          ...PostCard
+        edges {
+          cursor
+          node {
+            id
+            createdAt
+            ...PostCard
+          }
+          repostedBy {
+            id
+            ...Reposter
+          }
         }
         pageInfo {
           endCursor
@@ -24,5 +32,14 @@ const PostsOf = graphql(`
 
 export function PostList({ username }: { username: string }) {
   const { data, ...reading } = usePages(PostsOf, { username });
-  return <PostPages label="Posts" pages={data?.user?.posts} reading={reading} empty="No posts yet." />;
+  const posts = data?.user?.posts;
+  return (
+    <PostPages
+      label="Posts"
+      entries={posts?.edges}
+      pageInfo={posts?.pageInfo}
+      reading={reading}
+      empty="No posts yet."
+    />
+  );
 }

@@ -6,7 +6,7 @@ import { openClient } from "../api/client";
 import { connection } from "../live/connection";
 import { Live } from "../live/Live";
 import { notices } from "../shell/notices";
-import { newestShown } from "../timeline/arrivals";
+import { shownEntries } from "../timeline/arrivals";
 
 export function SignedIn({ token, children }: { token: string; children: ReactNode }) {
   const [client, setClient] = useState<Client>();
@@ -17,7 +17,7 @@ export function SignedIn({ token, children }: { token: string; children: ReactNo
     return () => {
       opened.close();
       connection.reset();
-      newestShown.set(null);
+      shownEntries.set(null);
       notices.store.set([]);
     };
   }, [token]);

@@ -1,4 +1,5 @@
-// The buttons below a post that reply to it and quote it, with the form that they open, and the link to its conversation.
+// The buttons below a post that reply to it, quote it and repost it, with the form that they open, and the link to its
+// conversation.
 
 import { useRef, useState } from "react";
 import { type FragmentType, graphql, readFragment } from "../generated";
@@ -9,6 +10,7 @@ import { counted } from "../ui/numbers";
 import { Composer } from "./Composer";
 import { QuotedPost } from "./QuotedPost";
 import { ReplyForm } from "./ReplyForm";
+import { RepostButton } from "./RepostButton";
 
 export const PostActionsPost = graphql(`
   fragment PostActions on Post {
@@ -23,6 +25,7 @@ export const PostActionsPost = graphql(`
     }
     ...ReplyForm
     ...QuotedPost
+    ...RepostButton
   }
 `);
 
@@ -75,6 +78,7 @@ export function PostActions({ post, onReply }: PostActionsProps) {
             <Icon name="quote" />
           </button>
         )}
+        <RepostButton post={shown} />
         {!isOnOwnPage && counts.length > 0 && (
           <Link to={paths.post(id)} className="hint">
             {counts.join(" · ")}

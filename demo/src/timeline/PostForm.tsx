@@ -40,20 +40,23 @@ interface Outcome {
 interface SendingProps {
   /** Distinguishes the drafts of a user. */
   subject: string;
-  /** The text to begin with. */
+  /** The text to begin with, to which the form returns when the user cancels. */
   initial?: string;
+  /** The text of the button while the text is being sent. */
+  progress?: string;
   isUnderWay: boolean;
   onSend: (content: string, idempotencyKey: string) => Promise<Outcome>;
 }
 
 export function PostForm(props: PostFormProps & SendingProps) {
-  const { title, label, action, box, onClose, children, subject, initial = "", isUnderWay, onSend } = props;
+  const { title, label, action, progress = "Publishing …", box, onClose, children } = props;
+  const { subject, initial, isUnderWay, onSend } = props;
   const { data: viewing } = useRetryingQuery({ query: ViewerQuery });
   // Drafts belong to a user: the form is disabled until the username is loaded.
   const username = viewing?.viewer?.user.username;
   const draft = username && drafts.nameOf(username, subject);
   const written = useStore(drafts.store);
-  const content = (draft && written[draft]?.content) ?? initial;
+  const content = (draft && written[draft]?.content) ?? initial ?? "";
   const [contentErrors, setContentErrors] = useState<string[]>([]);
   const [otherErrors, setOtherErrors] = useState<string[]>([]);
   const left = MAX_CHARACTERS - [...content].length;
@@ -74,13 +77,17 @@ export function PostForm(props: PostFormProps & SendingProps) {
     }
   };
 
+  const cancel = () => {
+    if (initial !== undefined && draft) drafts.discard(draft);
+    onClose?.();
+  };
   const submit = (event: FormEvent) => {
     event.preventDefault();
     void send();
   };
   const actByKey = (event: KeyboardEvent) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void send();
-    if (event.key === "Escape") onClose?.();
+    if (event.key === "Escape") cancel();
   };
 
   return (
@@ -107,12 +114,12 @@ export function PostForm(props: PostFormProps & SendingProps) {
           {left <= SHOW_REMAINING_FROM && `${formatCount(left)} characters left`}
         </span>
         {onClose && (
-          <button type="button" className="button quiet" onClick={onClose}>
+          <button type="button" className="button quiet" onClick={cancel}>
             Cancel
           </button>
         )}
         <button type="submit" className="button" aria-disabled={isUnderWay}>
-          {isUnderWay ? "Publishing …" : action}
+          {isUnderWay ? progress : action}
         </button>
       </div>
     </form>

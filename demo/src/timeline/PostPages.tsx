@@ -6,14 +6,31 @@ import { ListEnd } from "../lists/ListEnd";
 import { nextPageOf } from "../lists/nextPage";
 import type { Reading } from "../ui/Missing";
 import { PostCard, type PostCardPost } from "./PostCard";
+import type { ReposterUser } from "./RepostedBy";
+
+/** An entry of a list: a post, and those whose reposts put it there. */
+interface PostEntry {
+  node: { id: string } & FragmentType<typeof PostCardPost>;
+  repostedBy?: readonly ({ id: string } & FragmentType<typeof ReposterUser>)[];
+}
+
+/** Merges the entries of each post into the first. A later repost lists a post again. */
+function distinct(entries: readonly PostEntry[]): PostEntry[] {
+  const posts = new Map<string, Required<PostEntry>>();
+  for (const { node, repostedBy = [] } of entries) {
+    const first = posts.get(node.id)?.repostedBy ?? [];
+    const others = repostedBy.filter(({ id }) => first.every((user) => user.id !== id));
+    posts.set(node.id, { node, repostedBy: [...first, ...others] });
+  }
+  return [...posts.values()];
+}
 
 interface PostPagesProps {
   label: string;
-  /** The pages read so far; undefined or null until there is one. */
-  pages?: {
-    nodes: readonly ({ id: string } & FragmentType<typeof PostCardPost>)[];
-    pageInfo: { endCursor: string | null; hasNextPage: boolean };
-  } | null;
+  /** The entries of the pages read so far. */
+  entries?: readonly PostEntry[];
+  /** The end of these pages; undefined until there is one. */
+  pageInfo?: { endCursor: string | null; hasNextPage: boolean };
   reading: Reading & { onMore: (after: string) => void };
   /** The kind of entries, such as "posts". */
   what?: string;
@@ -26,21 +43,27 @@ interface PostPagesProps {
 }
 
 export function PostPages(props: PostPagesProps) {
-  const { label, pages, reading, what = "posts", empty, atEnd = "End of the list.", areBelowParent } = props;
+  const { label, entries = [], pageInfo, reading, what = "posts", empty, atEnd = "End of the list." } = props;
   const { isLoading, error, refetch, onMore } = reading;
   return (
     <>
       <Feed label={label} isBusy={isLoading}>
-        {pages?.nodes.map((post, index) => (
-          <PostCard key={post.id} post={post} position={index + 1} isBelowParent={areBelowParent} />
+        {distinct(entries).map(({ node, repostedBy }, index) => (
+          <PostCard
+            key={node.id}
+            post={node}
+            repostedBy={repostedBy}
+            position={index + 1}
+            isBelowParent={props.areBelowParent}
+          />
         ))}
       </Feed>
       <ListEnd
         what={what}
-        atEnd={pages?.nodes.length === 0 ? empty : atEnd}
+        atEnd={entries.length === 0 ? empty : atEnd}
         isFetching={isLoading}
         error={error}
-        next={nextPageOf(pages)}
+        next={nextPageOf(pageInfo && { pageInfo })}
         onMore={onMore}
         onRetry={refetch}
       />

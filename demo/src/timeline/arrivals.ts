@@ -2,17 +2,21 @@
 
 import { createStore } from "../ui/store";
 
-/** The time of the newest shown post; null while posts are shown as they arrive. */
-export const newestShown = createStore<string | null>(null);
-
-interface Dated {
-  createdAt: string;
-  author: { isViewer: boolean };
+/** An entry of the home timeline: a post, and those whose reposts put it there. */
+export interface Entry {
+  node: { id: string; author: { isViewer: boolean } };
+  repostedBy: readonly { id: string }[];
 }
 
-/** Splits a timeline into waiting and shown posts. The viewer's own posts never wait. */
-export function splitArrivals<Post extends Dated>(posts: readonly Post[], newest: string | null) {
-  const isWaiting = ({ createdAt, author }: Post) => newest !== null && createdAt > newest && !author.isViewer;
-  const shown = posts.filter((post) => !isWaiting(post));
-  return { shown, waiting: posts.length - shown.length };
+/** Returns a name by which an entry is recognised after the timeline has been refetched. */
+export const nameOf = ({ node, repostedBy }: Entry) => [node.id, repostedBy[0]?.id].join(" ");
+
+/** The names of the entries shown when posts began to wait; null while posts are shown as they arrive. */
+export const shownEntries = createStore<ReadonlySet<string> | null>(null);
+
+/** Splits a timeline into waiting and shown entries: those above the others wait, except for the viewer's own posts. */
+export function splitArrivals<Shown extends Entry>(entries: readonly Shown[], known: ReadonlySet<string> | null) {
+  const end = known === null ? 0 : entries.findIndex((entry) => known.has(nameOf(entry)));
+  const shown = entries.filter(({ node }, index) => index >= end || node.author.isViewer);
+  return { shown, waiting: entries.length - shown.length };
 }

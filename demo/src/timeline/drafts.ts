@@ -34,6 +34,10 @@ export const drafts = {
     save({ ...store.get(), [name]: { content, attempt: { content, key } } });
     return key;
   },
+  discard: (name: string) => {
+    const { [name]: _discarded, ...others } = store.get();
+    save(others);
+  },
   /** Discards an accepted draft, but not a text written meanwhile. */
   accepted: (name: string, content: string) => {
     const { [name]: draft, ...others } = store.get();

@@ -7,14 +7,21 @@ export const HomeTimeline = graphql(`
     viewer {
       id
       timeline(first: 20, after: $after) {
-        nodes {
-          id
-          createdAt
-          author {
+        edges {
+          cursor
+          node {
             id
-            isViewer
+            createdAt
+            author {
+              id
+              isViewer
+            }
+            ...PostCard
           }
-          ...PostCard
+          repostedBy {
+            id
+            ...Reposter
+          }
         }
         pageInfo {
           startCursor

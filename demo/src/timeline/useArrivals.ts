@@ -1,24 +1,29 @@
-// The shown posts of a timeline, and those that wait until the user scrolls to the top.
+// The shown entries of a timeline, and those that wait until the user scrolls to the top.
 
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { useStore } from "../ui/store";
-import { newestShown, splitArrivals } from "./arrivals";
+import { type Entry, nameOf, shownEntries, splitArrivals } from "./arrivals";
 
 /** The scroll position, in pixels, up to which the user is at the top. */
 const TOP = 80;
 
-export function useArrivals<Post extends { createdAt: string; author: { isViewer: boolean } }>(posts: readonly Post[]) {
-  const newest = useStore(newestShown);
-  const { shown, waiting } = splitArrivals(posts, newest);
-  const first = shown[0]?.createdAt ?? null;
+export function useArrivals<Shown extends Entry>(entries: readonly Shown[]) {
+  const { shown, waiting } = splitArrivals(entries, useStore(shownEntries));
+  const first = shown[0] && nameOf(shown[0]);
+  const latest = useRef(shown);
+  useEffect(() => {
+    latest.current = shown;
+  });
+  const hold = () => {
+    if (shownEntries.get() === null && latest.current.length > 0) {
+      shownEntries.set(new Set(latest.current.map(nameOf)));
+    }
+  };
 
   useEffect(() => {
-    const hold = () => {
-      if (newestShown.get() === null) newestShown.set(first);
-    };
     const update = () => {
       if (scrollY > TOP) hold();
-      else newestShown.set(null);
+      else shownEntries.set(null);
     };
     update();
     addEventListener("scroll", update, { passive: true });
@@ -26,15 +31,10 @@ export function useArrivals<Post extends { createdAt: string; author: { isViewer
   }, [first]);
 
   // While another page is shown, all new posts wait.
-  useEffect(
-    () => () => {
-      if (newestShown.get() === null) newestShown.set(first);
-    },
-    [first],
-  );
+  useEffect(() => hold, []);
 
   const reveal = () => {
-    newestShown.set(null);
+    shownEntries.set(null);
     window.scrollTo({ top: 0 });
   };
   return { shown, waiting, reveal };

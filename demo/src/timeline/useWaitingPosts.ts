@@ -2,10 +2,10 @@
 
 import { useQuery } from "urql";
 import { useStore } from "../ui/store";
-import { newestShown, splitArrivals } from "./arrivals";
+import { shownEntries, splitArrivals } from "./arrivals";
 import { HomeTimeline } from "./homeTimeline";
 
 export function useWaitingPosts(): number {
   const [{ data }] = useQuery({ query: HomeTimeline, variables: {}, requestPolicy: "cache-only" });
-  return splitArrivals(data?.viewer?.timeline?.nodes ?? [], useStore(newestShown)).waiting;
+  return splitArrivals(data?.viewer?.timeline?.edges ?? [], useStore(shownEntries)).waiting;
 }

@@ -1,8 +1,8 @@
 //! The entries of home timelines as readers see them: posts, and posts that followed users have reposted.
 //!
 //! Timelines store reposts as posts of their own. A reader sees a repost as its *original*, unless the reader follows the
-//! original's author, whose posts are in the timeline anyway. Several reposts of the same post on one page are one entry,
-//! in the place of the newest.
+//! original's author, whose posts are in the timeline anyway, or has muted the reposts of the user who reposts it. Several
+//! reposts of the same post on one page are one entry, in the place of the newest.
 //!
 //! Timelines store all replies. Which of them a reader sees depends on the authors of the posts to which they reply, and is
 //! decided when the timeline is read, so that it does not depend on the way in which posts reach a timeline.
@@ -177,9 +177,11 @@ fn entry(
     let references = &visible.post.details.references;
     if let Some(original) = references.original {
         let original = referred.get(&original)?;
-        let is_shown = reader != Some(author) && reader != Some(original.post.author);
+        let is_own = reader == Some(author) || reader == Some(original.post.author);
+        let hides_reposts = visible.author.relation.is_some_and(|relation| relation.hides_reposts());
         let relation = original.author.relation?;
-        let is_shown = is_shown && relation.following_since.is_none() && relation.mute.is_none();
+        let is_elsewhere = relation.following_since.is_some();
+        let is_shown = !is_own && !hides_reposts && !is_elsewhere && !relation.hides_posts();
         return is_shown.then(|| TimelineEntry::new(id, original.clone(), Some(visible.author)));
     }
     let is_shown = match &references.reply {

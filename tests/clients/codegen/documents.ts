@@ -36,21 +36,29 @@ export const Feed = graphql(`
   query Feed($first: Int!) {
     viewer {
       timeline(first: $first) {
-        nodes {
-          content
-          author {
-            ...AuthorParts
+        edges {
+          repostedBy {
+            username
           }
-          inReplyTo {
+          node {
+            content
+            editedAt
+            repostCount
+            viewerHasReposted
             author {
-              username
+              ...AuthorParts
             }
-          }
-          replies(first: 2) {
-            nodes {
-              content
+            inReplyTo {
               author {
                 username
+              }
+            }
+            replies(first: 2) {
+              nodes {
+                content
+                author {
+                  username
+                }
               }
             }
           }

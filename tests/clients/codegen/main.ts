@@ -42,12 +42,25 @@ function nameAuthor(masked: FragmentType<typeof AuthorParts>): string {
   return `${username} (${label}; mutuals: ${names})`;
 }
 
-type FeedPost = NonNullable<NonNullable<FeedQuery["viewer"]>["timeline"]>["nodes"][number];
+type FeedEntry = NonNullable<NonNullable<FeedQuery["viewer"]>["timeline"]>["edges"][number];
 
-/** Prints a post, with its parent's author, and the replies below it. */
-function printPost({ content, author, inReplyTo, replies }: FeedPost): void {
+/** Describes the reposts and edits of a post; empty if there are none. */
+function marksOf({ repostedBy, node: { repostCount, viewerHasReposted, editedAt } }: FeedEntry): string {
+  const names = repostedBy.map(({ username }) => username).join(" ");
+  const marks = [
+    names && `reposted by ${names}`,
+    repostCount > 0 && `reposts: ${repostCount}`,
+    viewerHasReposted && "reposted by the viewer",
+    editedAt && "edited",
+  ].filter(Boolean);
+  return marks.length > 0 ? ` [${marks.join("; ")}]` : "";
+}
+
+/** Prints a post, with its parent's author, its reposts and edits, and the replies below it. */
+function printEntry(entry: FeedEntry): void {
+  const { content, author, inReplyTo, replies } = entry.node;
   const parent = inReplyTo ? ` to ${inReplyTo.author.username}` : "";
-  console.log(`${nameAuthor(author)}${parent}: ${content}`);
+  console.log(`${nameAuthor(author)}${parent}${marksOf(entry)}: ${content}`);
   for (const reply of replies?.nodes ?? []) console.log(`  ${reply.author.username}: ${reply.content}`);
 }
 
@@ -56,7 +69,7 @@ async function readFeed(client: Client): Promise<string | null> {
   const { viewer } = await client.execute(Feed, { first: 10 });
   if (!viewer) throw new Error("Not signed in.");
   if (!viewer.timeline) throw new Error("The timeline is temporarily unavailable.");
-  viewer.timeline.nodes.forEach(printPost);
+  viewer.timeline.edges.forEach(printEntry);
   return viewer.timeline.pageInfo.startCursor;
 }
 

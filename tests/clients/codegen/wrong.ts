@@ -9,8 +9,8 @@ export async function wrong(client: Client) {
   // @ts-expect-error: `viewer` is null for an anonymous request.
   viewer.timeline;
   // @ts-expect-error: `timeline` is null if it could not be loaded.
-  viewer?.timeline.nodes;
-  const [post] = viewer?.timeline?.nodes ?? [];
+  viewer?.timeline.edges;
+  const post = viewer?.timeline?.edges[0]?.node;
   // @ts-expect-error: the document does not select it.
   post?.createdAt;
   // @ts-expect-error: it belongs to the fragment.

@@ -5,7 +5,7 @@ python main.py <url> <username> <password>
 
 import sys
 
-from generated import Fanfold, FeedViewerTimelineNodes, LoginInput, UserErrorCode
+from generated import Fanfold, FeedViewerTimelineEdges, LoginInput, UserErrorCode
 
 
 def sign_in(url: str, username: str, password: str) -> str | None:
@@ -20,8 +20,22 @@ def sign_in(url: str, username: str, password: str) -> str | None:
     return login.token if login else None
 
 
-def print_post(post: FeedViewerTimelineNodes) -> None:
-    """Prints the author, their relation to the viewer, the parent's author and the content, with the replies below."""
+def marks_of(entry: FeedViewerTimelineEdges) -> str:
+    """Describes the reposts and edits of a post; empty if there are none."""
+    post = entry.node
+    marks = [f"reposted by {user.username}" for user in entry.reposted_by]
+    if post.repost_count > 0:
+        marks.append(f"reposts: {post.repost_count}")
+    if post.viewer_has_reposted:
+        marks.append("reposted by the viewer")
+    if post.edited_at is not None:
+        marks.append("edited")
+    return f" [{'; '.join(marks)}]" if marks else ""
+
+
+def print_entry(entry: FeedViewerTimelineEdges) -> None:
+    """Prints a post with its author, their relation to the viewer, reposts and edits, and the replies below."""
+    post = entry.node
     author, relation = post.author, post.author.relation
     if relation is None:
         label = "the viewer"
@@ -31,7 +45,7 @@ def print_post(post: FeedViewerTimelineNodes) -> None:
         label = relation.status.value
     mutuals = " ".join(user.username for user in author.mutuals.nodes) if author.mutuals else "not loaded"
     parent = f" to {post.in_reply_to.author.username}" if post.in_reply_to else ""
-    print(f"{author.username} ({label}; mutuals: {mutuals}){parent}: {post.content}")
+    print(f"{author.username} ({label}; mutuals: {mutuals}){parent}{marks_of(entry)}: {post.content}")
     for reply in post.replies.nodes if post.replies else []:
         print(f"  {reply.author.username}: {reply.content}")
 
@@ -42,8 +56,8 @@ def main(url: str, username: str, password: str) -> None:
     with Fanfold(url, headers={"Authorization": f"Bearer {token}"}) as client:
         viewer = client.feed(first=10).viewer
     if viewer and viewer.timeline:
-        for post in viewer.timeline.nodes:
-            print_post(post)
+        for entry in viewer.timeline.edges:
+            print_entry(entry)
 
 
 if __name__ == "__main__":

@@ -59,9 +59,28 @@ fn sign_in(server: &Server, username: &str, password: &str) -> Result<String, Bo
     })
 }
 
-/// Formats a post of a feed as a line, followed by one for each reply.
-fn lines(post: feed::FeedViewerTimelineNodes) -> Vec<String> {
+/// Describes the reposts and edits of a post; empty if there are none.
+fn marks(entry: &feed::FeedViewerTimelineEdges) -> String {
+    let post = &entry.node;
+    let mut marks: Vec<String> =
+        entry.reposted_by.iter().map(|user| format!("reposted by {}", user.username)).collect();
+    if post.repost_count > 0 {
+        marks.push(format!("reposts: {}", post.repost_count));
+    }
+    if post.viewer_has_reposted == Some(true) {
+        marks.push("reposted by the viewer".to_owned());
+    }
+    if post.edited_at.is_some() {
+        marks.push("edited".to_owned());
+    }
+    if marks.is_empty() { String::new() } else { format!(" [{}]", marks.join("; ")) }
+}
+
+/// Formats an entry of a feed as a line, followed by one for each reply.
+fn lines(entry: feed::FeedViewerTimelineEdges) -> Vec<String> {
     use feed::RelationStatus;
+    let marks = marks(&entry);
+    let post = entry.node;
     let author = post.author;
     let label = match author.relation.map(|relation| relation.status) {
         None => "the viewer",
@@ -77,7 +96,7 @@ fn lines(post: feed::FeedViewerTimelineNodes) -> Vec<String> {
     });
     let mutuals = mutuals.as_deref().unwrap_or("not loaded");
     let parent = post.in_reply_to.map(|parent| format!(" to {}", parent.author.username)).unwrap_or_default();
-    let line = format!("{} ({label}; mutuals: {mutuals}){parent}: {}", author.username, post.content);
+    let line = format!("{} ({label}; mutuals: {mutuals}){parent}{marks}: {}", author.username, post.content);
     let replies = post.replies.into_iter().flat_map(|replies| replies.nodes);
     let below = replies.map(|reply| format!("  {}: {}", reply.author.username, reply.content));
     std::iter::once(line).chain(below).collect()
@@ -89,5 +108,5 @@ pub(crate) fn read_feed(url: &str, username: &str, password: &str) -> Result<Vec
     let server = Server { url, token: Some(token) };
     let viewer = server.execute::<Feed>(feed::Variables { first: 10 })?.viewer.ok_or("not signed in")?;
     let timeline = viewer.timeline.ok_or("the timeline is temporarily unavailable")?;
-    Ok(timeline.nodes.into_iter().flat_map(lines).collect())
+    Ok(timeline.edges.into_iter().flat_map(lines).collect())
 }

@@ -20,30 +20,38 @@ export const SignIn = graphql(`
   }
 `);
 
-export const PostParts = graphql(`
-  fragment PostParts on Post {
-    content
-    author {
+export const EntryParts = graphql(`
+  fragment EntryParts on PostEdge {
+    repostedBy {
       username
-      relation {
-        status
+    }
+    node {
+      content
+      editedAt
+      repostCount
+      viewerHasReposted
+      author {
+        username
+        relation {
+          status
+        }
+        mutuals(first: 3) {
+          nodes {
+            username
+          }
+        }
       }
-      mutuals(first: 3) {
-        nodes {
+      inReplyTo {
+        author {
           username
         }
       }
-    }
-    inReplyTo {
-      author {
-        username
-      }
-    }
-    replies(first: 2) {
-      nodes {
-        content
-        author {
-          username
+      replies(first: 2) {
+        nodes {
+          content
+          author {
+            username
+          }
         }
       }
     }
@@ -55,12 +63,12 @@ export const Feed = graphql(
     query Feed($first: Int!) {
       viewer {
         timeline(first: $first) {
-          nodes {
-            ...PostParts
+          edges {
+            ...EntryParts
           }
         }
       }
     }
   `,
-  [PostParts],
+  [EntryParts],
 );

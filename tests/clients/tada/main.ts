@@ -5,7 +5,7 @@
 import { readFragment, type ResultOf, type TadaDocumentNode, type VariablesOf } from "gql.tada";
 import { print } from "graphql";
 
-import { Feed, PostParts, SignIn } from "./documents";
+import { EntryParts, Feed, SignIn } from "./documents";
 
 interface Result<Data> {
   data?: Data | null;
@@ -43,15 +43,29 @@ async function signIn(url: string, input: VariablesOf<typeof SignIn>["input"]): 
   return login.token;
 }
 
-function describe({ content, author, inReplyTo, replies }: ResultOf<typeof PostParts>): string {
+type Entry = ResultOf<typeof EntryParts>;
+
+/** Describes the reposts and edits of a post; empty if there are none. */
+function marksOf({ repostedBy, node: { repostCount, viewerHasReposted, editedAt } }: Entry): string {
+  const marks = [
+    ...repostedBy.map(({ username }) => `reposted by ${username}`),
+    ...(repostCount > 0 ? [`reposts: ${repostCount}`] : []),
+    ...(viewerHasReposted ? ["reposted by the viewer"] : []),
+    ...(editedAt ? ["edited"] : []),
+  ];
+  return marks.length > 0 ? ` [${marks.join("; ")}]` : "";
+}
+
+function describe(entry: Entry): string {
+  const { content, author, inReplyTo, replies } = entry.node;
   const mutuals = author.mutuals?.nodes.map(({ username }) => username).join(" ") ?? "not loaded";
+  const label = `${author.username} (${author.relation?.status ?? "the viewer"}; mutuals: ${mutuals})`;
   const parent = inReplyTo ? ` to ${inReplyTo.author.username}` : "";
-  const line = `${author.username} (${author.relation?.status ?? "the viewer"}; mutuals: ${mutuals})${parent}: ${content}`;
   const below = replies?.nodes.map((reply) => `  ${reply.author.username}: ${reply.content}`) ?? [];
-  return [line, ...below].join("\n");
+  return [`${label}${parent}${marksOf(entry)}: ${content}`, ...below].join("\n");
 }
 
 const [url = "", username = "", password = ""] = process.argv.slice(2);
 const token = await signIn(url, { username, password, label: "gql.tada" });
 const { viewer } = await execute(url, token, Feed, { first: 10 });
-for (const post of viewer?.timeline?.nodes ?? []) console.log(describe(readFragment(PostParts, post)));
+for (const entry of viewer?.timeline?.edges ?? []) console.log(describe(readFragment(EntryParts, entry)));

@@ -2,20 +2,20 @@
 
 import { readFragment, type ResultOf, type VariablesOf } from "gql.tada";
 
-import { Feed, PostParts, SignIn } from "./documents";
+import { EntryParts, Feed, SignIn } from "./documents";
 
 export function wrong({ viewer }: ResultOf<typeof Feed>) {
   // @ts-expect-error: `viewer` is null for an anonymous request.
   viewer.timeline;
   // @ts-expect-error: `timeline` is null if it could not be loaded.
-  viewer?.timeline.nodes;
-  const [post] = viewer?.timeline?.nodes ?? [];
+  viewer?.timeline.edges;
+  const [entry] = viewer?.timeline?.edges ?? [];
   // @ts-expect-error: it belongs to the fragment.
-  post?.content;
+  entry?.node;
   // @ts-expect-error: the document does not select it.
-  post && readFragment(PostParts, post).createdAt;
+  entry && readFragment(EntryParts, entry).node.createdAt;
   // @ts-expect-error: not one of the four relations.
-  post && readFragment(PostParts, post).author.relation?.status === "FRIEND";
+  entry && readFragment(EntryParts, entry).node.author.relation?.status === "FRIEND";
   // @ts-expect-error: the input has no such field.
   const input: VariablesOf<typeof SignIn> = { input: { username: "ada", password: "secret", mail: "ada@example" } };
   // @ts-expect-error: `first` is missing.

@@ -178,23 +178,24 @@ async fn the_original_of_a_repost_is_hidden_from_those_who_may_not_see_it() {
     let original = publish(&world, &eve, json!({})).await.unwrap();
     change(&world, &bob, REPOST, &original).await;
     let shown = [entry(&original, &["bob"])];
-    let send = async |person: &Person, mutation: &str| {
-        let id =
-            world.data(None, "{ user(by: { username: \"eve\" }) { id } }", Value::Null).await["user"]["id"]
-                .take();
+    let send = async |mutation: &str, other: &Person| {
         let mutation = format!("mutation ($id: ID!) {{ {mutation} {{ userErrors {{ code }} }} }}");
-        world.data(Some(&person.token), &mutation, json!({ "id": id })).await;
+        world.data(Some(&ada.token), &mutation, json!({ "id": other.id })).await;
     };
+    let mute_reposts = "mute(input: { userId: $id, scope: REPOSTS })";
     assert_eq!(timeline(&world, &ada, "").await, shown);
-    for (hide, show) in [
-        ("mute(input: { userId: $id })", "unmute(input: { userId: $id })"),
-        ("block(input: { userId: $id })", "unblock(input: { userId: $id })"),
+    for (other, hide, show) in [
+        (&eve, "mute(input: { userId: $id })", "unmute(input: { userId: $id })"),
+        (&eve, "block(input: { userId: $id })", "unblock(input: { userId: $id })"),
+        (&bob, mute_reposts, "unmute(input: { userId: $id })"),
     ] {
-        send(&ada, hide).await;
+        send(hide, other).await;
         assert_eq!(timeline(&world, &ada, "").await, [], "{hide}");
-        send(&ada, show).await;
+        send(show, other).await;
         assert_eq!(timeline(&world, &ada, "").await, shown, "{show}");
     }
+    send(mute_reposts, &eve).await;
+    assert_eq!(timeline(&world, &ada, "").await, shown, "a post by a user whose reposts are muted");
     for is_private in [true, false] {
         let profile = format!(
             "mutation {{ updateProfile(input: {{ isPrivate: {is_private} }}) {{ userErrors {{ code }} }} }}"

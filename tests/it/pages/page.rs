@@ -145,7 +145,7 @@ async fn every_stop_of_the_tour_does_what_it_shows() {
     let token =
         world.ask(None, sign_in, json!({})).await["data"]["login"]["token"].as_str().unwrap().to_owned();
     let tour = tour();
-    assert!(tour.len() >= 29, "{:?}", tour.keys());
+    assert!(tour.len() >= 31, "{:?}", tour.keys());
     for (name, (query, variables)) in tour {
         let response = world.ask(Some(&token), &query, variables).await;
         if query.contains("\nsubscription ") {
@@ -171,6 +171,16 @@ async fn every_stop_of_the_tour_does_what_it_shows() {
             "request" => assert!(!text.contains("\"requestedSince\":null"), "{text}"),
             "reply" => {
                 assert!(text.contains("MentionSegment") && text.contains("\"replyCount\":1"), "{text}");
+            }
+            "edit" => {
+                let post = &response["data"]["editPost"]["post"];
+                assert_eq!(post["edits"][0]["content"], "Hello from the tour.", "{text}");
+                assert!(post["editedAt"].is_string(), "{text}");
+            }
+            "repost" => {
+                assert!(text.contains("\"viewerHasReposted\":true"), "{text}");
+                let listed = &response["data"]["repost"]["viewer"]["user"]["posts"]["edges"][0];
+                assert_eq!(listed["repostedBy"].as_array().unwrap().len(), 1, "{text}");
             }
             "delete" => assert_eq!(response["data"]["deletePost"]["deletedPostId"], "UG9zdDo4MDAx"),
             "by-id" => assert!(!text.contains("null"), "{text}"),
@@ -213,10 +223,15 @@ fn two_people_hold_a_conversation_in_the_demo() {
     for seen in [
         "a reply from the card of a post arrived, and was counted in both windows",
         "a reply appeared in an open conversation without a reload",
+        "an edit appeared in the other window on return to the page, with the earlier version",
         "the page of a reply showed the post above it",
         "a quote showed the quoted post",
         "a deleted reply vanished from the open conversation, and from the quote",
         "appeared on return to the page, and vanished after its deletion",
+        "a repost arrived with the name of the user who reposted",
+        "the page of the post listed the user who reposted",
+        "a repost that was undone vanished at once",
+        "a repost that the server rejected was rolled back and reported",
         "a reply to a deleted post was rejected in its form",
         "0 console errors, 0 requests to other origins",
     ] {

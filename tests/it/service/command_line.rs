@@ -106,6 +106,7 @@ fn a_demo_world_is_created_once() {
     );
     let again = demo();
     assert!(again.contains("users:   60, of which 0 are new"), "{again}");
+    assert!(again.contains("posts:   480, of which 0 are new"), "{again}");
 }
 
 #[test]

@@ -43,6 +43,22 @@ fn python(program: &str, arguments: &[&str]) -> Command {
 /// Four follow Ada, who follows two of them, and these two each other; they have published three posts, the last in reply to the
 /// second.
 fn small_world() -> Redis {
+    world(&[])
+}
+
+/// The small world, in which Ben has also edited his first post, and reposted one by Dee, whom Ada does not follow. Ada has
+/// reposted Cem's post.
+fn world_with_reposts() -> Redis {
+    world(&[
+        ("ben", "editPost(input: { postId: \"UG9zdDox\", content: \"One\" })"),
+        ("dee", "publish(input: { content: \"four\" })"),
+        ("ben", "repost(input: { postId: \"UG9zdDo0\" })"),
+        ("ada", "repost(input: { postId: \"UG9zdDoz\" })"),
+    ])
+}
+
+/// The small world after these mutations, each with its user.
+fn world(mutations: &[(&str, &str)]) -> Redis {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let people = ["ada", "ben", "cem", "dee", "eve"].map(|name| {
@@ -67,6 +83,9 @@ fn small_world() -> Redis {
     ] {
         change(user, &format!("publish(input: {{ {post} }})"));
     }
+    for (user, mutation) in mutations {
+        change(user, mutation);
+    }
     redis
 }
 
@@ -82,15 +101,16 @@ fn closed_server(redis: &Redis, client: &str, options: &[&str]) -> Server {
 #[test]
 fn typed_documents_are_generated_and_named_by_their_hashes() {
     stdout_of(&mut script("codegen:generate", &[]));
-    let redis = small_world();
+    let redis = world_with_reposts();
     let server = closed_server(&redis, "codegen", &[]);
     let stdout = stdout_of(&mut script("codegen", &[&server.url(), "ada", PASSWORD]));
     let expected = "\
         login refused: WRONG_CREDENTIALS, as a whole\n\
-        cem (followed both ways; mutuals: ben ada) to ben: three\n\
+        dee (a follower; mutuals: none) [reposted by ben; reposts: 1]: four\n\
+        cem (followed both ways; mutuals: ben ada) to ben [reposts: 1; reposted by the viewer]: three\n\
         ben (followed both ways; mutuals: cem ada): two\n\
         \x20 cem: three\n\
-        ben (followed both ways; mutuals: cem ada): one\n\
+        ben (followed both ways; mutuals: cem ada) [edited]: One\n\
         followers: eve dee of 4\n\
         followers: cem ben of 4\n\
         post refused: TOO_SHORT, input.content\n\
@@ -230,13 +250,14 @@ fn urql_shows_changes_everywhere_without_a_further_query() {
 #[test]
 fn types_are_inferred_from_the_text_of_a_query() {
     stdout_of(&mut script("tada:generate", &[]));
-    let redis = small_world();
+    let redis = world_with_reposts();
     let server = Server::over(&redis, &[]);
     let expected = "\
-        cem (MUTUAL; mutuals: ben ada) to ben: three\n\
+        dee (FOLLOWER; mutuals: ) [reposted by ben; reposts: 1]: four\n\
+        cem (MUTUAL; mutuals: ben ada) to ben [reposts: 1; reposted by the viewer]: three\n\
         ben (MUTUAL; mutuals: cem ada): two\n\
         \x20 cem: three\n\
-        ben (MUTUAL; mutuals: cem ada): one\n";
+        ben (MUTUAL; mutuals: cem ada) [edited]: One\n";
     assert_eq!(stdout_of(&mut script("tada", &[&server.url(), "ada", PASSWORD])), expected);
 }
 
@@ -244,29 +265,31 @@ fn types_are_inferred_from_the_text_of_a_query() {
 fn a_typed_client_is_generated_for_python() {
     stdout_of(&mut python("ariadne-codegen", &[]));
     stdout_of(&mut python("mypy", &[]));
-    let redis = small_world();
+    let redis = world_with_reposts();
     let server = Server::over(&redis, &[]);
     let expected = "\
         These are no name and password.\n\
-        cem (MUTUAL, followed when this was written; mutuals: ben ada) to ben: three\n\
+        dee (FOLLOWER; mutuals: ) [reposted by ben; reposts: 1]: four\n\
+        cem (MUTUAL, followed when this was written; mutuals: ben ada) to ben [reposts: 1; reposted by the viewer]: three\n\
         ben (MUTUAL, followed when this was written; mutuals: cem ada): two\n\
         \x20 cem: three\n\
-        ben (MUTUAL, followed when this was written; mutuals: cem ada): one\n";
+        ben (MUTUAL, followed when this was written; mutuals: cem ada) [edited]: One\n";
     assert_eq!(stdout_of(&mut python("python", &["main.py", &server.url(), "ada", PASSWORD])), expected);
 }
 
 #[test]
 fn a_client_in_rust_is_derived_from_the_schema() {
-    let redis = small_world();
+    let redis = world_with_reposts();
     let server = Server::over(&redis, &[]);
     let rejected = client::read_feed(&server.url(), "ada", "not her password").unwrap_err();
     assert_eq!(rejected.to_string(), "These are no name and password.");
     let feed = client::read_feed(&server.url(), "ada", PASSWORD).unwrap();
     let expected = [
-        "cem (followed both ways; mutuals: ben ada) to ben: three",
+        "dee (a follower; mutuals: ) [reposted by ben; reposts: 1]: four",
+        "cem (followed both ways; mutuals: ben ada) to ben [reposts: 1; reposted by the viewer]: three",
         "ben (followed both ways; mutuals: cem ada): two",
         "  cem: three",
-        "ben (followed both ways; mutuals: cem ada): one",
+        "ben (followed both ways; mutuals: cem ada) [edited]: One",
     ];
     assert_eq!(feed, expected);
 }

@@ -1,0 +1,105 @@
+// The button that reposts a post, or takes that back: shown optimistically; a rejected change is rolled back and reported.
+
+import { useMutation } from "urql";
+import { explain } from "../api/failures";
+import { type FragmentType, graphql, readFragment } from "../generated";
+import { notices } from "../shell/notices";
+import { Icon } from "../ui/Icon";
+import { counted, formatCount } from "../ui/numbers";
+import { UserErrorParts } from "../ui/userErrors";
+
+export const RepostButtonPost = graphql(`
+  fragment RepostButton on Post {
+    id
+    visibility
+    repostCount
+    viewerHasReposted
+    author {
+      id
+      displayName
+      isPrivate
+    }
+  }
+`);
+
+const Repost = graphql(`
+  mutation Repost($input: RepostInput!) {
+    change: repost(input: $input) {
+      post {
+        id
+        repostCount
+        viewerHasReposted
+      }
+      viewer {
+        id
+        user {
+          id
+          posts(first: 1) {
+            totalCount
+          }
+        }
+      }
+      userErrors {
+        ...UserErrorParts
+      }
+    }
+  }
+`);
+
+const UndoRepost = graphql(`
+  mutation UndoRepost($input: UndoRepostInput!) {
+    change: undoRepost(input: $input) {
+      post {
+        id
+        repostCount
+        viewerHasReposted
+      }
+      viewer {
+        id
+        user {
+          id
+          posts(first: 1) {
+            totalCount
+          }
+        }
+      }
+      userErrors {
+        ...UserErrorParts
+      }
+    }
+  }
+`);
+
+export function RepostButton({ post }: { post: FragmentType<typeof RepostButtonPost> }) {
+  const { id, visibility, repostCount, viewerHasReposted, author } = readFragment(RepostButtonPost, post);
+  const [reposting, repost] = useMutation(Repost);
+  const [undoing, undo] = useMutation(UndoRepost);
+  const isUnderWay = reposting.fetching || undoing.fetching;
+  const isReposted = viewerHasReposted === true;
+  const isForEveryone = visibility === "PUBLIC" && !author.isPrivate;
+  if (!isForEveryone && !isReposted) return null;
+
+  const change = async () => {
+    if (isUnderWay) return;
+    const { data, error } = await (isReposted ? undo : repost)({ input: { postId: id } });
+    const userErrors = readFragment(UserErrorParts, data?.change?.userErrors ?? []);
+    const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
+    const what = isReposted ? "The repost could not be taken back." : "The post could not be reposted.";
+    if (reason) notices.show(`${what} ${reason}`);
+  };
+
+  const count = repostCount > 0 ? `: ${counted(repostCount, "repost")}` : "";
+  return (
+    <button
+      type="button"
+      className="button bare icon-button counting"
+      aria-label={`Repost ${author.displayName}${count}`}
+      aria-pressed={isReposted}
+      aria-disabled={isUnderWay}
+      onClick={() => void change()}
+    >
+      <Icon name="repost" />
+      {repostCount > 0 && formatCount(repostCount)}
+    </button>
+  );
+}
