@@ -78,11 +78,13 @@ struct Said {
     addressed: Option<u32>,
     /// Those who have responded to it. No one does so twice.
     responders: Vec<u32>,
+    /// Those who have reposted it.
+    reposters: Vec<u32>,
 }
 
 impl Said {
     fn new(author: u32, topic: Topic, addressed: Option<u32>) -> Self {
-        Self { author, topic, addressed, responders: Vec::new() }
+        Self { author, topic, addressed, responders: Vec::new(), reposters: Vec::new() }
     }
 }
 
@@ -186,7 +188,7 @@ impl Speech {
         among: Range<usize>,
     ) -> Option<(Said, String, Option<Reference>)> {
         let target = self.society.notable(said, among, &mut self.rng)?;
-        let Said { author: other, topic, addressed, ref mut responders } = said[target];
+        let Said { author: other, topic, addressed, ref mut responders, .. } = said[target];
         let addressed = addressed.filter(|_| self.rng.random_bool(ADDRESSED));
         let author = addressed.or_else(|| self.society.follower(other, &mut self.rng))?;
         if responders.contains(&author) {
@@ -209,12 +211,12 @@ impl Speech {
             let rng = &mut self.reposting;
             let repeated = last.filter(|_| rng.random_bool(REPEATED));
             let original = repeated.or_else(|| self.society.notable(said, 0..said.len(), rng))?;
-            let Said { author, topic, ref mut responders, .. } = said[original];
+            let Said { author, topic, ref mut reposters, .. } = said[original];
             let reposter = self.society.follower(author, rng)?;
-            if !topic.is_of_statement() || responders.contains(&reposter) {
+            if !topic.is_of_statement() || reposters.contains(&reposter) {
                 return None;
             }
-            responders.push(reposter);
+            reposters.push(reposter);
             Some((reposter, original))
         })
     }

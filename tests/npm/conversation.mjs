@@ -50,7 +50,7 @@ async function send(visitor, form, content, action = "Publish") {
 const comeBack = ({ page }) => page.evaluate(() => dispatchEvent(new Event("focus")));
 
 /** Opens the page of a post that is shown. */
-const openConversation = (visitor, post) => visitor.follow(post.locator(".post-head .quiet-link"));
+const openConversation = (visitor, post) => visitor.follow(post.locator(".post-head a.quiet-link"));
 
 /** Corrects a reply that both windows show. */
 async function edits(ada, friend, content) {
