@@ -12,6 +12,8 @@
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 #![allow(dead_code, reason = "the shared modules have more than this bench needs")]
 
+#[path = "ground/connection.rs"]
+mod connection;
 mod ground;
 /// The cluster of the tests, and its proxies.
 #[path = "../tests/it/harness"]

@@ -7,11 +7,11 @@
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
+#[path = "ground/connection.rs"]
+mod connection;
 mod ground;
 #[path = "ground/people.rs"]
 mod people;
-#[path = "ground/requests.rs"]
-mod requests;
 #[path = "ground/server.rs"]
 mod server;
 #[path = "ground/times.rs"]
@@ -30,9 +30,9 @@ use fanfold::model::id::{PostId, UserId};
 use fanfold::model::post::{Content, Visibility};
 use redis::aio::MultiplexedConnection;
 
+use crate::connection::{Connection, request};
 use crate::ground::{Redis, is_measured};
 use crate::people::users;
-use crate::requests::{Connection, request};
 use crate::server::Server;
 use crate::times::Times;
 

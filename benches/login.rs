@@ -8,6 +8,8 @@
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
+#[path = "ground/connection.rs"]
+mod connection;
 mod ground;
 #[path = "ground/requests.rs"]
 mod requests;
@@ -25,8 +27,9 @@ use fanfold::app::session::Opened;
 use futures::future::{join, join_all};
 use tokio::time::{interval, sleep};
 
+use crate::connection::{Connection, request};
 use crate::ground::{Redis, is_measured};
-use crate::requests::{Connection, request, send_at_rate};
+use crate::requests::send_at_rate;
 use crate::server::Server;
 use crate::times::Times;
 

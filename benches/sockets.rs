@@ -11,6 +11,8 @@
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
+#[path = "ground/connection.rs"]
+mod connection;
 mod ground;
 #[path = "ground/requests.rs"]
 mod requests;
@@ -38,8 +40,9 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 
+use crate::connection::request;
 use crate::ground::{Redis, is_measured};
-use crate::requests::{request, send_at_rate};
+use crate::requests::send_at_rate;
 use crate::server::Server;
 use crate::times::Times;
 

@@ -15,7 +15,7 @@ use crate::load::{Exchange, ask, load};
 use crate::people::users;
 use crate::server::Server;
 use crate::times::Times;
-use crate::{requests, usage};
+use crate::{connection, requests, usage};
 
 /// Number of the user's followers, and of those whom the viewer follows too.
 const FOLLOWERS: usize = 1_000;
@@ -39,7 +39,7 @@ impl Site {
         let server = Server::at(url, path, &[]);
         let query = "{ user(by: { username: \"star\" }) { followers(first: 50) {
             nodes { displayName relation { status } } } } }";
-        let request = requests::request(query, &format!("authorization: Bearer {token}\r\n"));
+        let request = connection::request(query, &format!("authorization: Bearer {token}\r\n"));
         let expected = ask(&server.address, std::slice::from_ref(&request)).await.remove(0);
         assert!(expected.starts_with(b"{\"data\":{\"user\":{"), "{}", String::from_utf8_lossy(&expected));
         Self { server, exchange: Exchange { request, expected }, directory }
@@ -78,7 +78,7 @@ async fn other_user(app: &App) -> (String, Vec<Vec<u8>>) {
         posts(first: 20) { totalCount nodes { content } } } } }";
     let timeline = "{ viewer { timeline(first: 20) { nodes { content } } } }";
     let authorization = format!("authorization: Bearer {token}\r\n");
-    let requests = [lists, timeline].map(|query| requests::request(query, &authorization));
+    let requests = [lists, timeline].map(|query| connection::request(query, &authorization));
     (app.store().keys().posts(other).name().to_owned(), requests.into())
 }
 

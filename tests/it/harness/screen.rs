@@ -120,7 +120,7 @@ async fn begin(app: &App, viewer: &Viewer) -> Option<(TimelineWatch, Screen)> {
         let watching = begin_at(app, viewer, None).await?;
         let entries = read_from(app, viewer, query).await?;
         let read_since = entries.iter().map(|(id, _)| *id).collect();
-        return Some((watching, Screen { read_since, entries, ..Screen::default() }));
+        return Some((watching, Screen { entries, read_since, ..Screen::default() }));
     }
     let mut entries: Vec<(u64, u64)> = first.page.entries.iter().map(ids).collect();
     let from = first.page.entries.last().map(|entry| entry.id);
