@@ -9,7 +9,7 @@ import { watchTimeline } from "./watchTimeline";
 interface LiveActions {
   /** Handles a change that this client has made: brings the posts of a newly followed or unmuted user into the home timeline. */
   onChanged: (user: RelationPartsFragment, wasMuted?: boolean) => void;
-  /** Refetches the home timeline: no event reports that a post is edited, or that a repost is taken back. */
+  /** Refetches the home timeline: no event reports that a post is edited. */
   refetchTimeline: () => void;
 }
 

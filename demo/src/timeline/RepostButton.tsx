@@ -1,4 +1,4 @@
-// The button that reposts a post, or takes that back: shown optimistically; a rejected change is rolled back and reported.
+// The button that reposts a post, or undoes that: shown optimistically; a rejected change is rolled back and reported.
 
 import { useMutation } from "urql";
 import { explain } from "../api/failures";
@@ -84,7 +84,7 @@ export function RepostButton({ post }: { post: FragmentType<typeof RepostButtonP
     const { data, error } = await (isReposted ? undo : repost)({ input: { postId: id } });
     const userErrors = readFragment(UserErrorParts, data?.change?.userErrors ?? []);
     const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
-    const what = isReposted ? "The repost could not be taken back." : "The post could not be reposted.";
+    const what = isReposted ? "The repost could not be undone." : "The post could not be reposted.";
     if (reason) notices.show(`${what} ${reason}`);
   };
 
