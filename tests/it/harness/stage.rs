@@ -629,14 +629,16 @@ impl Stage {
             self.app.repair().await.unwrap();
         }
         // The mover of a deleted post may leave its reposts to the workers, under an intent, and these leave them to movers.
-        for _ in 0..2 {
+        for _ in 0..3 {
             deliver_all(&self.app).await;
             archive_all(&self.app).await;
+            let intents: Vec<String> = self.world.redis.raw(&["KEYS", "ff:*:intents"]);
+            if intents.is_empty() {
+                return;
+            }
             self.world.clock.advance(Duration::from_secs(61));
             self.app.repair().await.unwrap();
         }
-        deliver_all(&self.app).await;
-        archive_all(&self.app).await;
     }
 
     /// Returns the posts in an author's list and those that the archive has, newest first.
@@ -776,7 +778,11 @@ impl Stage {
     /// Asserts that all users see what they should see.
     pub(crate) async fn check_timelines(&self, app: &App) -> Result<(), TestCaseError> {
         let posts = self.records().await;
-        for (user, replies) in (1..=USERS).flat_map(|user| ALL_REPLIES.map(|replies| (user, replies))) {
+        // Without replies, all timelines of a user are the same.
+        let has_replies = posts.values().any(|post| post.details.references.reply.is_some());
+        let kinds = if has_replies { &ALL_REPLIES[..] } else { &ALL_REPLIES[..1] };
+        for (user, replies) in (1..=USERS).flat_map(|user| kinds.iter().map(move |replies| (user, *replies)))
+        {
             let viewer = &self.viewers[&user];
             // Requests authenticate; the calls of the stage share a viewer.
             app.refresh_exclusions(viewer).await.unwrap();
