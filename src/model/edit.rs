@@ -82,8 +82,7 @@ impl Edit {
     /// Returns true if nothing is left to do: the edit has been made, or it changes nothing. `text_of` returns the text of
     /// an edition, which never changes, up to the current one; `None` if it is not kept.
     ///
-    /// An edition that is not kept has been followed by so many others that the edit, if it was made, would have been
-    /// replaced as well.
+    /// An edition that is not kept counts as made: later editions would have replaced it in any case.
     pub fn is_settled<'a>(&self, current: u32, text_of: impl Fn(u32) -> Option<&'a str>) -> bool {
         let is_requested = |text: Option<&str>| text.is_none_or(|text| text == self.content.as_str());
         match self.replaced {
