@@ -10,7 +10,7 @@ use redis::{FromRedisValue, RedisResult, Value};
 use tempfile::TempDir;
 
 use crate::harness::cluster::Cluster;
-use crate::harness::instance::Instance;
+use crate::harness::instance::{Instance, directory_in_memory};
 use crate::harness::merge::merge;
 
 /// Returns true if this run is on a cluster: `FANFOLD_TEST_DEPLOYMENT` is `cluster`.
@@ -126,7 +126,7 @@ impl Lent {
     fn new() -> Self {
         let free = FREE.lock().unwrap().pop_front();
         let cluster = free.map_or_else(start_kept, emptied);
-        Self { cluster: Some(cluster), directory: tempfile::tempdir().unwrap() }
+        Self { cluster: Some(cluster), directory: directory_in_memory() }
     }
 
     fn cluster(&self) -> &Cluster {

@@ -10,6 +10,9 @@ use fanfold::app::read::{Load as _, Shared};
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::PostId;
 
+/// The text of a repost, which nobody can edit.
+const REPOST: &str = "";
+
 /// An edit that was requested. Its text is that of no other edit of the post, except with the same idempotency key.
 struct Requested {
     post: PostId,
@@ -81,8 +84,11 @@ impl Edits {
         let fault = |what: &str| Err(format!("post {post}: {what}: {found:?}"));
         let of_post: Vec<&Requested> = self.requested.iter().filter(|edit| edit.post == post).collect();
         let texts: Vec<&str> = found.iter().map(|(text, _)| text.as_str()).collect();
-        if !["plain", "keyed 0", "keyed 1"].contains(&texts[0]) {
+        if !["plain", "keyed 0", "keyed 1", REPOST].contains(&texts[0]) {
             return fault("not the first version");
+        }
+        if texts[0] == REPOST && texts.len() > 1 {
+            return fault("a repost was edited");
         }
         if !found.is_sorted_by_key(|(_, written_at)| *written_at) {
             return fault("later versions are older");

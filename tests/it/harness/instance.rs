@@ -14,6 +14,15 @@ pub(crate) fn program() -> &'static str {
     ["redis-server", "valkey-server"].into_iter().find(runs).expect("`make setup` installs one of them")
 }
 
+/// Creates a directory in memory, if the system has a place with room for it: databases wait for their disk at each commit,
+/// and what a killed process has written survives in memory as well.
+pub(crate) fn directory_in_memory() -> TempDir {
+    let place = "/dev/shm";
+    let has_room = rustix::fs::statvfs(place).is_ok_and(|space| space.f_bavail * space.f_frsize >= 1 << 30);
+    let directory = if has_room { tempfile::tempdir_in(place) } else { tempfile::tempdir() };
+    directory.unwrap()
+}
+
 /// A server on a socket in a directory of its own. Dropping it ends the server and removes the directory.
 pub(crate) struct Instance {
     process: Child,
@@ -24,7 +33,7 @@ pub(crate) struct Instance {
 
 impl Instance {
     pub(crate) fn start(options: &[&str]) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = directory_in_memory();
         let process = Self::spawn(directory.path(), options);
         let instance = Self { process, directory, connection: Mutex::default() };
         instance.wait();

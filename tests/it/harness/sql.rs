@@ -15,6 +15,8 @@ use fanfold::config::ArchiveConfig;
 use sqlx::Connection as _;
 use tempfile::TempDir;
 
+use crate::harness::instance::directory_in_memory;
+
 /// The kinds of databases that an archive may be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -243,7 +245,7 @@ impl Database {
     pub(crate) async fn new(kind: Kind) -> Self {
         let server = match kind {
             Kind::Sqlite => {
-                let directory = tempfile::tempdir().unwrap();
+                let directory = directory_in_memory();
                 let url = format!("sqlite:{}/archive.db", directory.path().display());
                 return Self { url, _directory: Some(directory) };
             }

@@ -264,9 +264,7 @@ impl Stage {
         words.extend(keys.iter().filter(goes).map(String::as_str));
         self.world.redis.raw::<i64>(&words);
         self.outage.end().await;
-        self.database.execute("DELETE FROM posts").await;
-        self.database.execute("DELETE FROM referrers").await;
-        self.database.execute("DELETE FROM edits").await;
+        self.database.execute("DELETE FROM posts; DELETE FROM referrers; DELETE FROM edits").await;
         *self.results.lock().unwrap() = Results::default();
     }
 
