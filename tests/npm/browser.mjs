@@ -29,15 +29,17 @@ export async function open(browser, origin, faults, { isDisturbing = () => false
   const context = await browser.newContext(options);
   context.setDefaultTimeout(TIMEOUT);
   const page = await context.newPage();
+  // Also printed at once, between the steps.
+  const add = (fault) => faults.push(fault) && console.log(`fault at ${page.url()}: ${fault}`);
   page.on("console", (message) => {
-    if (message.type() === "error" && !isDisturbing()) faults.push(`console: ${message.text()}`);
+    if (message.type() === "error" && !isDisturbing()) add(`console: ${message.text()}`);
   });
-  page.on("pageerror", (error) => faults.push(`exception: ${error.message}`));
+  page.on("pageerror", (error) => add(`exception: ${error.message}`));
   const { host } = new URL(origin);
   const checkOrigin = (url) => {
     const { protocol, host: requested } = new URL(url);
     const isSameOrigin = requested === host || ["data:", "blob:"].includes(protocol);
-    if (!isSameOrigin) faults.push(`request to another origin: ${url}`);
+    if (!isSameOrigin) add(`request to another origin: ${url}`);
   };
   context.on("request", (request) => checkOrigin(request.url()));
   page.on("websocket", (socket) => checkOrigin(socket.url()));

@@ -67,7 +67,7 @@ pub(crate) fn ids(nodes: &Value) -> Vec<String> {
 
 /// 25,000 posts of one author, of whom a thousand are hot.
 async fn all_posts_of_an_author_are_paged_in_order(kind: Kind) {
-    const COUNT: usize = 25_000;
+    const COUNT: usize = 6_000;
     let database = Database::new(kind).await;
     let world = world(&database, &[]).await;
     let person = world.register("ada").await;
@@ -236,7 +236,7 @@ async fn a_page_across_redis_and_the_archive_is_one_page(kind: Kind) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_timeline_continues_to_the_very_first_post() {
     const AUTHORS: usize = 200;
-    const EACH: usize = 300;
+    const EACH: usize = 100;
     let options = ["--timeline-capacity", "100", "--post-hot-limit", "20", "--timeline-push-limit", "50"];
     let world = World::with(&options).await;
     let viewer = world.register("viewer").await;

@@ -133,6 +133,10 @@ async fn on_a_graph_of_real_size_every_page_equals_the_model() {
                 let expected = expected(&model, &names, list, *owner, viewer);
                 let walk = Walk { world: &world, token: &token, owner: &names[owner], list };
                 for size in [1, 7, 100] {
+                    // One by one only a list that does not take thousands of requests.
+                    if size == 1 && expected.len() > 100 {
+                        continue;
+                    }
                     for forward in [true, false] {
                         let walked = walk.walk(forward, size, expected.len()).await;
                         assert_eq!(

@@ -40,7 +40,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
 }
 
 proptest! {
-    #![proptest_config(model_config(cases(300)))]
+    #![proptest_config(model_config(cases(200)))]
 
     #[test]
     fn every_user_sees_each_post_once_wherever_calls_are_interrupted(scenario in scenarios(), events in events()) {

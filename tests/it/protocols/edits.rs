@@ -93,30 +93,31 @@ const OTHER_KEY: Call = Call::Edit(A, 1, Some(1));
 const READ: Call = Call::ReadVersions(A, 1);
 const DELETE: Call = Call::Delete(A, 1);
 
-/// Plays `setup`, then holds a call at each of its steps in turn while others do `meanwhile`, resumes or interrupts it,
+/// Plays `setup`, then holds a call before each of its batches in turn while others do `meanwhile`, resumes or interrupts it,
 /// makes it again if `is_repeated`, and checks the versions at each moment.
 async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call], is_repeated: bool) {
     let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
     for is_interrupted in [false, true] {
-        for steps in 0.. {
+        for sent in 0.. {
             stage.clear().await;
             for call in setup {
                 stage.call(*call).await;
             }
             let mut actor = stage.begin(held).await;
-            for _ in 0..steps {
-                if actor.waits.is_some() {
-                    actor.step().await;
-                }
-            }
+            actor.send_batches(sent).await;
             let (is_over, stop) = (actor.waits.is_none(), actor.waits);
             let context = |error| {
                 panic!("{held:?} held at {stop:?}, interrupted: {is_interrupted}, {meanwhile:?}: {error}")
             };
-            stage.check_versions().await.unwrap_or_else(context);
+            // Up to the interruption, the moments are those of the call that is resumed.
+            if !is_interrupted {
+                stage.check_versions().await.unwrap_or_else(context);
+            }
             for call in meanwhile {
                 stage.call(*call).await;
-                stage.check_versions().await.unwrap_or_else(context);
+                if !is_interrupted {
+                    stage.check_versions().await.unwrap_or_else(context);
+                }
             }
             if is_interrupted {
                 actor.interrupt().await;

@@ -157,22 +157,18 @@ const KEYED: Call = Call::Publish(A, Some(1));
 const OLDEST: Call = Call::Delete(A, 3);
 const OLDER: Call = Call::Delete(A, 2);
 
-/// Plays `setup`, then holds a call at each of its steps in turn while others do `meanwhile`, resumes or interrupts it,
+/// Plays `setup`, then holds a call before each of its batches in turn while others do `meanwhile`, resumes or interrupts it,
 /// and checks at each moment that all posts are there.
 async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
     let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "2").await;
     for is_interrupted in [false, true] {
-        for steps in 0.. {
+        for sent in 0.. {
             stage.clear().await;
             for call in setup {
                 stage.call(*call).await;
             }
             let mut actor = stage.begin(held).await;
-            for _ in 0..steps {
-                if actor.waits.is_some() {
-                    actor.step().await;
-                }
-            }
+            actor.send_batches(sent).await;
             let (is_over, stop) = (actor.waits.is_none(), actor.waits);
             let context = |error| panic!("held at {stop:?}, interrupted: {is_interrupted}: {error}");
             // Up to the interruption, the moments are those of the call that is resumed.

@@ -103,22 +103,18 @@ enum Ending {
     InterruptedAfterRepair,
 }
 
-/// Plays `setup`, then holds a call at each of its steps in turn while others do `meanwhile`, finishes or interrupts it,
+/// Plays `setup`, then holds a call before each of its batches in turn while others do `meanwhile`, finishes or interrupts it,
 /// and checks the lists in the end.
 async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
     let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
     for ending in [Ending::Finished, Ending::Interrupted, Ending::InterruptedAfterRepair] {
-        for steps in 0.. {
+        for sent in 0.. {
             stage.clear().await;
             for call in setup {
                 stage.call(*call).await;
             }
             let mut actor = stage.begin(held).await;
-            for _ in 0..steps {
-                if actor.waits.is_some() {
-                    actor.step().await;
-                }
-            }
+            actor.send_batches(sent).await;
             let (is_over, stop) = (actor.waits.is_none(), actor.waits);
             for call in meanwhile {
                 stage.call(*call).await;

@@ -1,6 +1,6 @@
 //! The ways in which a timeline can lose, duplicate or misplace a post, each as a trace: a setup, a call held between
-//! two steps, the calls of others meanwhile, and then the rest. Most are held at every step, and interrupted at every
-//! step, too.
+//! two steps, the calls of others meanwhile, and then the rest. Most are held before every batch, and interrupted before
+//! every batch, too.
 //!
 //! User 1 reads (R), 2 also follows (S), 3 (A) and 4 (B) publish. An author with two followers is a star.
 
@@ -20,20 +20,16 @@ const B: u64 = 4;
 const POST: Call = Publish(A, None);
 const READ: Call = Read(R, 2);
 
-/// Plays `setup`, then holds a call at each of its steps in turn while others do `meanwhile`, resumes or interrupts it,
+/// Plays `setup`, then holds a call before each of its batches in turn while others do `meanwhile`, resumes or interrupts it,
 /// and compares what all users see in the end with the model.
 async fn hold_everywhere(strategy: &str, setup: &[Call], held: Call, meanwhile: &[Call]) {
     let stage = Stage::new(strategy, "3").await;
     for is_interrupted in [false, true] {
-        for steps in 0.. {
+        for sent in 0.. {
             stage.clear().await;
             stage.calls(setup).await;
             let mut actor = stage.begin(held).await;
-            for _ in 0..steps {
-                if actor.waits.is_some() {
-                    actor.step().await;
-                }
-            }
+            actor.send_batches(sent).await;
             let is_over = actor.waits.is_none();
             let stop = actor.waits;
             for call in meanwhile {
@@ -443,23 +439,19 @@ async fn an_interrupted_delivery_is_finished_by_another_worker() {
     let setup = [Follow(R, A), Follow(S, A), READ, Read(S, 2)];
     hold_everywhere("push", &setup, Deliver, &[]).await;
     let stage = Stage::new("push", "3").await;
-    for steps in 0.. {
+    for sent in 0.. {
         stage.clear().await;
         stage.calls(&setup).await;
         stage.call(POST).await;
         let mut worker = stage.begin(Deliver).await;
-        for _ in 0..steps {
-            if worker.waits.is_some() {
-                worker.step().await;
-            }
-        }
+        worker.send_batches(sent).await;
         if worker.waits.is_none() {
             break;
         }
         worker.interrupt().await;
         deliver_all(&stage.app).await;
         let timeline: Vec<String> = stage.world.redis.raw(&["LRANGE", "ff:{u1}:timeline", "0", "-2"]);
-        assert_eq!(timeline, ["1"], "interrupted after {steps} steps");
+        assert_eq!(timeline, ["1"], "interrupted after {sent} batches");
         stage.check_store().await.unwrap();
     }
 }

@@ -92,6 +92,19 @@ impl Actor {
         }
     }
 
+    /// Lets it send this many batches, and runs it to the next one, or to its end. This stops at each state of the store that
+    /// it can be interrupted in: between a reply and the next batch, it does not change the store.
+    pub(crate) async fn send_batches(&mut self, count: usize) {
+        for _ in 0..count {
+            if self.waits.is_some() {
+                self.step().await;
+            }
+            while self.waits.is_some_and(|stop| stop.moment == Moment::After) {
+                self.step().await;
+            }
+        }
+    }
+
     /// Runs it to its end.
     pub(crate) async fn finish(&mut self) {
         while self.waits.is_some() {
