@@ -32,7 +32,7 @@ use crate::harness::deployment::is_on_cluster;
 use crate::harness::edits::{Edits, read_versions};
 use crate::harness::screen::{Screen, watch};
 use crate::harness::sql::{self, Database, Kind};
-use crate::harness::walk::{read_posts, walk, walk_posts, walk_with};
+use crate::harness::walk::{read_posts, walk, walk_entries, walk_posts, walk_with};
 use crate::harness::world::{WATERMARK_AGE, World, app, archive_all, deliver_all};
 use crate::service::check::check_archive;
 use crate::service::turnstile::{self, Actor, Event};
@@ -304,7 +304,9 @@ impl Stage {
             Call::Read(user, size) => {
                 let viewer = viewer(user);
                 let work = async move |app: App| {
-                    let read = walk(&app, &viewer, Direction::Forward, size).await;
+                    let forward = (Direction::Forward, size);
+                    let read = walk_entries(&app, &viewer, forward, Replies::default()).await;
+                    let read: Vec<PostId> = read.iter().map(|entry| entry.id).collect();
                     if !read.is_sorted_by(|one, next| one > next) {
                         results.lock().unwrap().wrong.push(format!("{user} has read {read:?}"));
                     }

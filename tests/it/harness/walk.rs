@@ -7,7 +7,7 @@ use fanfold::app::archive::Listed;
 use fanfold::app::error::Error;
 use fanfold::app::post::read::{PostPage, PostRecords};
 use fanfold::app::read::{Load as _, Shared};
-use fanfold::app::timeline::entry::Replies;
+use fanfold::app::timeline::entry::{Replies, TimelineEntry};
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Period;
@@ -86,28 +86,36 @@ pub(crate) async fn walk(app: &App, viewer: &Viewer, direction: Direction, size:
 pub(crate) async fn walk_with(
     app: &App,
     viewer: &Viewer,
-    (direction, size): (Direction, usize),
+    of: (Direction, usize),
     replies: Replies,
 ) -> Vec<u64> {
-    let mut seen: Vec<u64> = Vec::new();
+    walk_entries(app, viewer, of, replies).await.iter().map(|entry| entry.post.id.get()).collect()
+}
+
+/// The same as entries, which are ordered by their own ids: reposts show older posts.
+pub(crate) async fn walk_entries(
+    app: &App,
+    viewer: &Viewer,
+    (direction, size): (Direction, usize),
+    replies: Replies,
+) -> Vec<TimelineEntry> {
+    let mut seen: Vec<TimelineEntry> = Vec::new();
     let mut from = None;
     loop {
         let window = Window { direction, size, from };
         let query = TimelineQuery { window, author: UserFields::NONE, replies, looks_back: true };
         // An interrupted call reads nothing more; a call that is too late has an error, and has read enough.
         let Ok(TimelinePage { page, .. }) = app.timeline(viewer, query).await else { return seen };
-        let posts: Vec<u64> = page.entries.iter().map(|entry| entry.post.id.get()).collect();
-        let (more, back) = match direction {
-            Direction::Forward => (page.has_next, page.has_previous),
-            Direction::Backward => (page.has_previous, page.has_next),
+        let entries = page.entries.iter().cloned();
+        let (outermost, more, back) = match direction {
+            Direction::Forward => (page.entries.last(), page.has_next, page.has_previous),
+            Direction::Backward => (page.entries.first(), page.has_previous, page.has_next),
         };
         assert!(from.is_some() || !back, "nothing lies before the first page");
         match direction {
-            Direction::Forward => seen.extend(&posts),
-            Direction::Backward => drop(seen.splice(..0, posts.iter().copied())),
+            Direction::Forward => seen.extend(entries),
+            Direction::Backward => drop(seen.splice(..0, entries)),
         }
-        let entries = &page.entries;
-        let outermost = if direction == Direction::Forward { entries.last() } else { entries.first() };
         from = outermost.map(|entry| entry.id);
         if !more || from.is_none() {
             return seen;
