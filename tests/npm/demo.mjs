@@ -493,6 +493,8 @@ async function visit(browser) {
   await ada.page.getByRole("button", { name: user.displayName }).waitFor();
   await ada.audit("sign-in");
   await ada.signIn(user.displayName);
+  const reads = ada.operations.filter((name) => name === "HomeTimeline").length;
+  expect(reads === 1, `the home timeline is read ${reads} times: the last response may be older than the first event`);
   report(`signed in as ${user.displayName}`);
   await ada.audit("home");
   await scrolls(ada, token);

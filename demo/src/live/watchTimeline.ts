@@ -1,4 +1,6 @@
-// Subscribes to the home timeline. The cache applies the events; this module tracks the cursor to resume after.
+// Reads the home timeline and subscribes to it. The cache applies the events; this module tracks the cursor to resume
+// after. Nothing else reads the first page: a response that was on its way when an event arrived would remove the post
+// from the cache again.
 
 import type { Client } from "urql";
 import { isResyncRequired, retryDelay } from "../api/failures";
@@ -42,8 +44,9 @@ const TimelineEvents = graphql(`
 
 const MIN_DELAY = 2_000;
 
-/** Reads the timeline, as many pages as are cached. */
-async function readTimeline(client: Client, requestPolicy: "cache-first" | "network-only") {
+/** Reads the timeline again, as many pages as are cached. */
+async function readTimeline(client: Client) {
+  const requestPolicy = "network-only";
   const lengthOf = (result: { data?: { viewer: { timeline: { edges: unknown[] } | null } | null } }) =>
     result.data?.viewer?.timeline?.edges.length ?? 0;
   const cached = lengthOf(await client.query(HomeTimeline, {}, { requestPolicy: "cache-only" }));
@@ -87,7 +90,7 @@ export function watchTimeline(client: Client): TimelineWatch {
       const { data } = await client.query(HomeTimeline, {}, { requestPolicy: "network-only" });
       if (ownTurn !== turn) return;
       if (!data?.viewer?.timeline) scheduleReread();
-      else if (data.viewer.timeline.edges.length > 0 || after !== undefined) void read("network-only");
+      else if (data.viewer.timeline.edges.length > 0 || after !== undefined) void read();
     };
     const stopEvents = keepWatching({
       begin: () => {
@@ -98,7 +101,7 @@ export function watchTimeline(client: Client): TimelineWatch {
         after = timeline.cursor;
       },
       onRejected: (error) => {
-        if (isResyncRequired(error)) void read("network-only");
+        if (isResyncRequired(error)) void read();
         return !isResyncRequired(error);
       },
     });
@@ -111,16 +114,16 @@ export function watchTimeline(client: Client): TimelineWatch {
     };
   };
 
-  const read = async (requestPolicy: "cache-first" | "network-only") => {
+  const read = async () => {
     stop();
     const ownTurn = turn;
     refetching.set(true);
-    const { data, error } = await readTimeline(client, requestPolicy);
+    const { data, error } = await readTimeline(client);
     if (ownTurn !== turn) return;
     refetching.set(false);
     if (error?.networkError) connection.lost();
     if (data?.viewer?.timeline) watchFrom(data.viewer.timeline.pageInfo.startCursor);
-    else timer = setTimeout(() => void read("network-only"), retryDelay(error, MIN_DELAY));
+    else timer = setTimeout(() => void read(), retryDelay(error, MIN_DELAY));
   };
 
   const stop = () => {
@@ -130,13 +133,13 @@ export function watchTimeline(client: Client): TimelineWatch {
     refetching.set(false);
   };
 
-  const refetch = () => void read("network-only");
+  const refetch = () => void read();
   const onFollowed = (userId: string, since: string) => {
     if (followedSince.get(userId) === since) return;
     followedSince.set(userId, since);
     refetch();
   };
 
-  void read("cache-first");
+  refetch();
   return { onFollowed, refetch, stop };
 }
