@@ -143,7 +143,7 @@ async function talks(ada, friend, displayName) {
   await own.getByRole("button", { name: "Delete forever" }).click();
   for (const visitor of [ada, friend]) {
     await replies(visitor).filter({ hasText: second }).waitFor({ state: "detached" });
-    await visitor.page.getByRole("link", { name: "1 Replies" }).waitFor();
+    await visitor.page.getByRole("link", { name: "1 Reply" }).waitFor();
   }
   await ada.page.goto(`${ada.origin}/demo/`);
   await ada.post(quote).getByText("The quoted post is not available.").waitFor();
@@ -181,7 +181,7 @@ async function reposts(ada, friend, mutual, follower) {
   report("a repost arrived with the name of the user who reposted");
 
   await openConversation(ada, ada.post(content));
-  await ada.page.getByRole("link", { name: "1 Reposts" }).click();
+  await ada.page.getByRole("link", { name: "1 Repost" }).click();
   const listed = ada.page.getByRole("region", { name: "Reposts" }).getByRole("listitem");
   await listed.filter({ hasText: `@${mutual.username}` }).waitFor();
   await ada.audit("reposts");

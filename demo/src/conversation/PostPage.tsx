@@ -56,11 +56,12 @@ export function PostPage({ id, tab }: PostPageProps) {
   if (!data) return <Missing what="the post" reading={reading} />;
   const { post } = data;
   if (!post) return <NotFound title="Post not found">This post does not exist, or you cannot see it.</NotFound>;
-  const tabs = [
-    { label: "Replies", count: post.replyCount, to: paths.post(id), isCurrent: tab === "replies" },
-    { label: "Quotes", count: post.quoteCount, to: paths.post(id, "quotes"), isCurrent: tab === "quotes" },
-    { label: "Reposts", count: post.repostCount, to: paths.post(id, "reposts"), isCurrent: tab === "reposts" },
+  const tabs: { name: PostTab; label: string; one: string; count: number | null }[] = [
+    { name: "replies", label: "Replies", one: "Reply", count: post.replyCount },
+    { name: "quotes", label: "Quotes", one: "Quote", count: post.quoteCount },
+    { name: "reposts", label: "Reposts", one: "Repost", count: post.repostCount },
   ];
+  const shown = tabs.map(({ name, ...labels }) => ({ ...labels, to: paths.post(id, name), isCurrent: name === tab }));
   const List = LISTS[tab];
   const isBelowParent = post.ancestors !== null && post.ancestors.length > 0;
   return (
@@ -78,7 +79,7 @@ export function PostPage({ id, tab }: PostPageProps) {
           <PostCard post={post} isBelowParent={isBelowParent} onReply={() => box.current?.focus()} />
           <ReplyForm post={post} box={box} />
         </section>
-        <Tabs label="Conversation" tabs={tabs} />
+        <Tabs label="Conversation" tabs={shown} />
         <List postId={id} />
       </div>
     </div>

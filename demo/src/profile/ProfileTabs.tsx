@@ -34,16 +34,16 @@ interface ProfileTabsProps {
 
 export function ProfileTabs({ username, isViewer, tab, user }: ProfileTabsProps) {
   const counts = readFragment(CountsUser, user);
-  const tabs: { name: ProfileTab; label: string; list: { totalCount: number | null } | null }[] = [
-    { name: "posts", label: "Posts", list: counts.posts },
-    { name: "followers", label: "Followers", list: counts.followers },
+  const tabs: { name: ProfileTab; label: string; one?: string; list: { totalCount: number | null } | null }[] = [
+    { name: "posts", label: "Posts", one: "Post", list: counts.posts },
+    { name: "followers", label: "Followers", one: "Follower", list: counts.followers },
     { name: "following", label: "Following", list: counts.following },
-    { name: "mutuals", label: "Mutuals", list: counts.mutuals },
+    { name: "mutuals", label: "Mutuals", one: "Mutual", list: counts.mutuals },
     // On the viewer's own profile these would be the mutuals.
     ...(isViewer ? [] : [{ name: "known", label: "You know", list: counts.knownFollowers } as const]),
   ];
-  const shown = tabs.map(({ name, label, list }) => ({
-    label,
+  const shown = tabs.map(({ name, list, ...labels }) => ({
+    ...labels,
     count: list?.totalCount ?? null,
     to: paths.profile(username, name),
     isCurrent: name === tab,
