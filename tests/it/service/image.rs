@@ -240,3 +240,27 @@ fn the_root_of_the_image_has_the_program_its_libraries_and_certificates_and_noth
     ];
     assert_eq!(others, expected);
 }
+
+/// Returns true if a file of the sources is sent to the builder of the image.
+fn is_sent(path: &str) -> bool {
+    let mut is_sent = true;
+    for rule in include_str!("../../../.dockerignore").lines().filter(|line| !line.starts_with('#')) {
+        let pattern = rule.trim_start_matches('!');
+        let below = path.strip_prefix(pattern.trim_end_matches("/*"));
+        if path == pattern || below.is_some_and(|rest| rest.starts_with('/')) {
+            // The last rule that matches decides.
+            is_sent = rule.starts_with('!');
+        }
+    }
+    is_sent
+}
+
+#[test]
+fn the_builder_of_the_image_receives_the_sources_without_secrets() {
+    for path in ["deploy/.env", "secret.env", "fanfold-data/fanfold.toml", ".git/config"] {
+        assert!(!is_sent(path), "{path}");
+    }
+    for path in ["Cargo.toml", "src/main.rs", "playground/package.json", "deploy/image-root"] {
+        assert!(is_sent(path), "{path}");
+    }
+}
