@@ -3,6 +3,7 @@
 //! The set-up that these rules find right is that of `docs/operating.md`, and of Fanfold's own Redis. Not here: how
 //! Redis is asked (`store::diagnosis`), and the checks of the machine (`cli::doctor`).
 
+use crate::app::error::with_causes;
 use crate::archive::{self, Archive, error::Error as ArchiveError};
 use crate::config::RedisConfig;
 use crate::model::clock::Clock;
@@ -479,15 +480,4 @@ fn hidden(setting: Setting) -> Verdict {
 
 fn unreported(field: &str) -> Verdict {
     (Level::Unknown, format!("Redis does not report {field}"))
-}
-
-/// Formats an error with its causes.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -25,6 +25,21 @@ pub enum Error {
     Broken(#[from] Broken),
 }
 
+/// Returns the message of an error, followed by those of its causes. Omits the message of a cause that the error before it
+/// repeats.
+pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut last = error.to_string();
+    let mut text = last.clone();
+    for cause in std::iter::successors(error.source(), |cause| cause.source()) {
+        let message = cause.to_string();
+        if message != last {
+            text = format!("{text}: {message}");
+            last = message;
+        }
+    }
+    text
+}
+
 /// The reasons for rejecting a request.
 #[derive(Clone, Debug)]
 pub enum Rejection {
@@ -236,18 +251,6 @@ impl Error {
     pub(super) fn at_limit(reason: Reason, limit: u32, message: String) -> Self {
         let violation = RuleViolation::new(reason, None, message);
         RuleViolation { limit: usize::try_from(limit).ok(), ..violation }.into()
-    }
-
-    /// Returns the error message, followed by the messages of its causes.
-    pub(super) fn causes(&self) -> String {
-        let mut causes = self.to_string();
-        let mut next = std::error::Error::source(self);
-        while let Some(cause) = next {
-            causes.push_str(": ");
-            causes.push_str(&cause.to_string());
-            next = cause.source();
-        }
-        causes
     }
 
     /// Returns true if the store is unavailable, as opposed to a failure of this operation alone.

@@ -175,14 +175,7 @@ fn fail(error: &(dyn Error + 'static)) -> ExitCode {
     if io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }
-    let mut message = format!("error: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message.push_str(": ");
-        message.push_str(&error.to_string());
-        cause = error.source();
-    }
-    complain(&message);
+    complain(&format!("error: {}", app::error::with_causes(error)));
     ExitCode::FAILURE
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::app::App;
 use crate::app::archive::Transit;
-use crate::app::error::Error;
+use crate::app::error::{Error, with_causes};
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Taken};
 
@@ -72,7 +72,7 @@ impl Mover {
                 }
                 Err(error) => {
                     self.app.0.is_stuck.store(true, Ordering::Relaxed);
-                    let causes = error.causes();
+                    let causes = with_causes(&error);
                     if reported.as_ref() != Some(&causes) {
                         tracing::warn!(causes, "posts cannot be archived; they stay in Redis");
                         reported = Some(causes);

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::app::App;
-use crate::app::error::Error;
+use crate::app::error::{Error, with_causes};
 use crate::archive;
 use crate::archive::post::Row;
 use crate::archive::write::Lists;
@@ -69,7 +69,7 @@ impl App {
                     all.settled.extend(settled);
                 }
                 Err(error) if error.is_about_data() => {
-                    let causes = error.causes();
+                    let causes = with_causes(&error);
                     tracing::error!(causes, post = %entry.post, "cannot archive a post; setting it aside");
                     all.unmovable.push(entry.to_string());
                 }

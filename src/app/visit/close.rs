@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::app::App;
-use crate::app::error::Error;
+use crate::app::error::{Error, with_causes};
 use crate::model::clock::Day;
 use crate::store::batch::Batch;
 use crate::store::command::Command;
@@ -27,7 +27,7 @@ impl App {
         let mut reported = None;
         loop {
             rounds.tick().await;
-            let causes = self.close_days().await.err().map(|error| error.causes());
+            let causes = self.close_days().await.err().map(|error| with_causes(&error));
             if let Some(causes) = &causes
                 && reported.as_ref() != Some(causes)
             {
