@@ -12,6 +12,7 @@ use crate::model::clock::{Clock, Timestamp};
 use crate::store::command::{Builder, command, pipeline};
 use crate::store::deployment::Deployment;
 use crate::store::encode::Pipeline;
+use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::reply::{Replies, Reply};
 use crate::store::{OpenError, check_features};
@@ -162,7 +163,7 @@ impl Diagnosis {
             let address = addresses.next().unwrap_or_else(|| "Redis".to_owned());
             match replies {
                 Ok(replies) => diagnosis.add(address, &replies, asked_at, answered_at),
-                Err(error) => diagnosis.silent.push((address, error.to_string())),
+                Err(error) => diagnosis.silent.push((address, reason(&error))),
             }
         }
         Ok(diagnosis)
@@ -229,6 +230,14 @@ fn questions(keys: &Keys) -> Pipeline {
     ];
     questions.extend(Setting::ALL.map(|setting| command("CONFIG").arg("GET").arg(setting.name())));
     pipeline(&questions)
+}
+
+/// Returns why a master did not respond, as far as it is known.
+fn reason(error: &Error) -> String {
+    match error {
+        Error::Unavailable(cause) | Error::Rejected(cause) => cause.to_string(),
+        Error::Corrupt(_) | Error::OverBudget(_) => error.to_string(),
+    }
 }
 
 fn read<T: FromRedisValue>(reply: Option<Reply<'_>>) -> Result<T, String> {

@@ -16,6 +16,9 @@
 //! All waiting callers fail, and so do all later ones: a connection never recovers. A malformed reply breaks it too,
 //! since no later reply could be attributed.
 //!
+//! A server that refuses a client, because it has too many, or because it is in protected mode, sends an error before it
+//! closes the connection. The callers' error then has that message.
+//!
 //! # When Redis pushes messages
 //! A connection with a [`Listener`] speaks RESP3, in which Redis sends messages that no caller asked for. The listener
 //! receives them in order with the replies. Once a second, such a connection sends a PING. While the reply is overdue,
@@ -25,7 +28,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -37,7 +40,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsConnector;
 
 use crate::store::reply::{Replies, Reply, Scanner};
@@ -48,6 +51,8 @@ const ANSWER: Duration = Duration::from_secs(10);
 const MOST_WAITING: usize = 256;
 /// Number of bytes to be written above which no further pipeline is accepted.
 const MOST_UNWRITTEN: usize = 1 << 20;
+/// Timeout for reading what was sent before the connection broke.
+const REST: Duration = Duration::from_millis(100);
 /// Number of bytes to read at once.
 const READ: usize = 32 << 10;
 /// Capacity of the input buffer above which it is given up once it is empty.
@@ -80,7 +85,11 @@ pub(super) trait Listener: Send + 'static {
 #[derive(Clone)]
 pub(super) struct Connection {
     pipelines: mpsc::Sender<Sent>,
+    refusal: Refusal,
 }
+
+/// The message with which the server refused the client, once it has.
+type Refusal = Arc<OnceLock<String>>;
 
 /// A pipeline to write, and the caller that waits for its replies.
 struct Sent {
@@ -142,8 +151,9 @@ impl Connection {
         listener: Option<Box<dyn Listener>>,
     ) -> Self {
         let (sender, receiver) = mpsc::channel(MOST_WAITING);
-        tokio::spawn(serve(stream, receiver, listener));
-        Self { pipelines: sender }
+        let refusal = Refusal::default();
+        tokio::spawn(serve(stream, receiver, listener, refusal.clone()));
+        Self { pipelines: sender, refusal }
     }
 
     /// Sends the first commands. `pushes` says whether keys are tracked; `None` if there is no listener.
@@ -169,6 +179,8 @@ impl Connection {
         let required = pipeline.len();
         // Shown by CLIENT LIST. Redis before 7.2 rejects it.
         pipeline.cmd("CLIENT").arg("SETINFO").arg("LIB-NAME").arg(env!("CARGO_PKG_NAME"));
+        // The error of a server that refuses the client must not pass for the reply to the last command.
+        pipeline.cmd("PING");
         let replies = self.send(pipeline.get_packed_pipeline().into(), pipeline.len()).await?;
         replies.iter().take(required).try_for_each(|reply| match reply.value()? {
             Value::ServerError(error) => Err(error.into()),
@@ -187,14 +199,20 @@ impl Connection {
         let exchange = async {
             let (answer, answered) = oneshot::channel();
             let sent = Sent { bytes, caller: Caller { count, answer: Some(answer) } };
-            self.pipelines.send(sent).await.map_err(|_closed| broken())?;
-            answered.await.unwrap_or_else(|_closed| Err(broken()))
+            self.pipelines.send(sent).await.map_err(|_closed| self.error())?;
+            answered.await.unwrap_or_else(|_closed| Err(self.error()))
         };
         // A timeout differs from a broken connection: Redis may be busy with these very commands, so they are not
         // repeated.
-        tokio::time::timeout(ANSWER, exchange)
-            .await
-            .unwrap_or_else(|elapsed| Err(io::Error::from(elapsed).into()))
+        timeout(ANSWER, exchange).await.unwrap_or_else(|elapsed| Err(io::Error::from(elapsed).into()))
+    }
+
+    /// Returns the error of the connection, which is broken.
+    fn error(&self) -> RedisError {
+        match self.refusal.get() {
+            Some(message) => dropped(format!("Redis refused the connection: {message}")),
+            None => broken(),
+        }
     }
 
     /// Returns true if the connection is known to be broken.
@@ -215,7 +233,11 @@ pub(super) fn at(settings: &ConnectionInfo, host: String, port: u16) -> Connecti
 }
 
 fn broken() -> RedisError {
-    io::Error::new(io::ErrorKind::BrokenPipe, "the connection to Redis broke").into()
+    dropped("the connection to Redis broke".to_owned())
+}
+
+fn dropped(message: String) -> RedisError {
+    io::Error::new(io::ErrorKind::BrokenPipe, message).into()
 }
 
 /// Connects to the first of a host's addresses that accepts the connection.
@@ -252,6 +274,7 @@ async fn serve(
     stream: impl AsyncRead + AsyncWrite,
     mut pipelines: mpsc::Receiver<Sent>,
     listener: Option<Box<dyn Listener>>,
+    refusal: Refusal,
 ) {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let is_checked = listener.is_some();
@@ -267,7 +290,13 @@ async fn serve(
                 Ok(_) => input.deliver(),
                 Err(error) => Err(error.into()),
             },
-            written = output.write_to(&mut writer), if output.has_work() => written.map_err(Into::into),
+            written = output.write_to(&mut writer), if output.has_work() => match written {
+                Ok(()) => Ok(()),
+                Err(error) => {
+                    input.read_rest(&mut reader).await;
+                    Err(error.into())
+                }
+            },
             sent = pipelines.recv(), if has_callers && !output.is_full() => {
                 has_callers = sent.is_some();
                 let mut next = sent;
@@ -287,8 +316,10 @@ async fn serve(
         };
         if let Err(error) = done {
             drop(input.listener.take());
-            // The first caller receives the cause.
-            if let Some(caller) = input.waiting.pop_front() {
+            if let Some(message) = input.refusal {
+                drop(refusal.set(message));
+            } else if let Some(caller) = input.waiting.pop_front() {
+                // The first caller receives the cause.
                 caller.answer(Err(error));
             }
             return;
@@ -339,6 +370,10 @@ struct Input {
     listener: Option<Box<dyn Listener>>,
     /// True while the reply to a PING is awaited.
     is_checking: bool,
+    /// True once a caller has received its replies.
+    has_answered: bool,
+    /// The message of an error that has arrived before the replies to any caller were complete.
+    refusal: Option<String>,
 }
 
 impl Input {
@@ -349,6 +384,15 @@ impl Input {
         }
         self.bytes.reserve(READ);
         &mut self.bytes
+    }
+
+    /// Reads what the server had sent before it closed the connection.
+    async fn read_rest(&mut self, reader: &mut (impl AsyncRead + Unpin)) {
+        let rest = async {
+            while reader.read_buf(self.room()).await.is_ok_and(|read| read > 0) && self.deliver().is_ok() {}
+        };
+        // The server may have closed one direction only.
+        drop(timeout(REST, rest).await);
     }
 
     /// Begins a check, unless one is under way. Returns true if a PING is to be sent.
@@ -373,6 +417,13 @@ impl Input {
         self.scanner.skip(end - start);
     }
 
+    /// Notes a reply that may be the last one of a server that refuses the client.
+    fn note_refusal(&mut self, start: usize, end: usize) {
+        if let (false, [b'-', message @ ..]) = (self.has_answered, &self.bytes[start..end]) {
+            self.refusal = Some(String::from_utf8_lossy(message).trim_end().to_owned());
+        }
+    }
+
     /// Gives the callers whose replies are complete their replies.
     fn deliver(&mut self) -> Result<(), RedisError> {
         while let Some(end) = self.scanner.end(&self.bytes)? {
@@ -382,6 +433,7 @@ impl Input {
                 self.remove(start, end);
                 continue;
             }
+            self.note_refusal(start, end);
             let Some(caller) = self.waiting.front() else {
                 let reply = String::from_utf8_lossy(&self.bytes[..end.min(MOST_SHOWN)]).into_owned();
                 return Err((ErrorKind::Parse, "Redis sent a reply to no command", reply).into());
@@ -395,6 +447,7 @@ impl Input {
                 self.bytes.advance(end);
                 let elements = self.scanner.advance(end);
                 let replies = Replies::new(bytes, std::mem::take(&mut self.ends), elements);
+                (self.has_answered, self.refusal) = (true, None);
                 if let Some(caller) = self.waiting.pop_front() {
                     if caller.answer.is_none() {
                         self.end_check();
@@ -409,9 +462,11 @@ impl Input {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
     use futures::future::join_all;
     use tokio::io::{DuplexStream, duplex};
-    use tokio::time::timeout;
 
     use super::*;
 
@@ -559,6 +614,75 @@ mod tests {
         while !connection.is_broken() {
             tokio::task::yield_now().await;
         }
+    }
+
+    #[tokio::test]
+    async fn the_error_of_a_server_that_refuses_the_client_is_the_cause() {
+        for is_late in [false, true] {
+            let (connection, mut server) = connected(1 << 16);
+            let caller = numbers(&connection, 0, 2);
+            let refuse = async {
+                if is_late {
+                    server.read_exact(&mut [0; 4]).await.unwrap();
+                }
+                server.write_all(b"-ERR max number of clients reached\r\n").await.unwrap();
+                drop(server);
+            };
+            let (first, ()) = tokio::join!(caller, refuse);
+            for error in [first.unwrap_err(), numbers(&connection, 0, 1).await.unwrap_err()] {
+                assert!(error.is_connection_dropped());
+                let cause = "Redis refused the connection: ERR max number of clients reached";
+                assert_eq!(error.to_string(), cause);
+            }
+        }
+    }
+
+    /// The writing end of a stream whose reader has closed it.
+    struct Closed;
+
+    impl AsyncWrite for Closed {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn what_the_server_sent_before_a_failed_write_is_read() {
+        let (reader, mut server) = duplex(1 << 10);
+        let connection = Connection::over(tokio::io::join(reader, Closed), None);
+        let refuse = async {
+            tokio::task::yield_now().await;
+            server.write_all(b"-DENIED protected mode\r\n").await.unwrap();
+            drop(server);
+        };
+        let (result, ()) = tokio::join!(numbers(&connection, 0, 2), refuse);
+        let error = result.unwrap_err().to_string();
+        assert_eq!(error, "Redis refused the connection: DENIED protected mode");
+    }
+
+    #[tokio::test]
+    async fn an_error_of_a_command_is_not_the_cause_of_a_later_break() {
+        let (connection, mut server) = connected(1 << 16);
+        let first = tokio::spawn({
+            let connection = connection.clone();
+            async move { connection.send(ask(0).into(), 1).await }
+        });
+        server.read_exact(&mut [0; 4]).await.unwrap();
+        server.write_all(b"-ERR no such command\r\n").await.unwrap();
+        assert!(first.await.unwrap().is_ok());
+        drop(server);
+        assert_eq!(
+            numbers(&connection, 0, 1).await.unwrap_err().to_string(),
+            "the connection to Redis broke"
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -239,6 +239,18 @@ fn a_redis_that_cannot_be_reached_is_named() {
     SetUp::new("http://x".to_owned()).assert_wrong(&[], "redis", "fault");
 }
 
+#[test]
+fn a_redis_that_refuses_further_clients_is_named() {
+    let redis = Instance::start(&RIGHT);
+    // This client is the only one.
+    set(&redis, "maxclients", "1");
+    let set_up = SetUp::new(redis.url());
+    set_up.assert_wrong(&[], "redis", "fault");
+    let found = &set_up.doctor(&[]).all["redis"].1;
+    let cause = "with user and password: Redis refused the connection: ERR max number of clients reached";
+    assert!(found.ends_with(cause), "{found}");
+}
+
 /// The options of a deployment's Redis.
 #[derive(Parser)]
 struct Options {
