@@ -65,6 +65,11 @@ impl Edits {
         self.requested[number].ended = Some(self.time);
     }
 
+    /// Returns true if all edits that were requested have been confirmed.
+    pub(crate) fn are_confirmed(&self) -> bool {
+        self.requested.iter().all(|edit| edit.ended.is_some())
+    }
+
     /// Returns a text that no edit has.
     pub(crate) fn new_text(&self) -> String {
         format!("edit {}", self.requested.len())

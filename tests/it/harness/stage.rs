@@ -32,7 +32,7 @@ use crate::harness::deployment::is_on_cluster;
 use crate::harness::edits::{Edits, read_versions};
 use crate::harness::screen::{Screen, watch};
 use crate::harness::sql::{self, Database, Kind};
-use crate::harness::walk::{read_posts, walk, walk_entries, walk_posts, walk_with};
+use crate::harness::walk::{read_posts, walk, walk_entries, walk_posts, walk_records, walk_with};
 use crate::harness::world::{WATERMARK_AGE, World, app, archive_all, deliver_all};
 use crate::service::check::check_archive;
 use crate::service::turnstile::{self, Actor, Event};
@@ -511,6 +511,21 @@ impl Stage {
         Ok(())
     }
 
+    /// Checks that the author's list has the current text of each post.
+    pub(crate) async fn check_listed_texts(&self, author: u64) -> Result<(), String> {
+        let Ok(listed) = walk_records(&self.app, author, Direction::Forward, PAGE).await else {
+            return Ok(());
+        };
+        let ids: Vec<PostId> = listed.iter().map(|post| post.id).collect();
+        for (post, current) in listed.iter().zip(read_posts(&self.app, &ids).await) {
+            let is_being_deleted = self.results.lock().unwrap().deletions_requested.contains(&post.id);
+            if current.as_ref() != Some(&post.content) && !(current.is_none() && is_being_deleted) {
+                return Err(format!("{} is listed as {:?}, and is {current:?}", post.id, post.content));
+            }
+        }
+        Ok(())
+    }
+
     /// Asserts that the earlier versions of each post are in one place, and that those of no other posts are left.
     async fn check_edits(&self, listed: &BTreeMap<u64, u64>) -> Result<(), TestCaseError> {
         self.check_versions().await.map_err(TestCaseError::fail)?;
@@ -852,6 +867,21 @@ impl Stage {
         self.check_reposts(&posts)
     }
 
+    /// Asserts that the user's reposts of existing posts exist, as they do once a repost has been confirmed.
+    pub(crate) async fn check_confirmed_reposts(&self, user: u64) {
+        for (original, repost) in self.noted_reposts(user) {
+            let ids = [original, repost].map(|post| Listed::Id(PostId::new(post).unwrap()));
+            let read = PostRecords { posts: Shared(Arc::new(ids)), needs_archive: true };
+            let found = self.app.load(read).await.unwrap();
+            assert!(found[0].is_none() || found[1].is_some(), "the repost {repost} of {original} is missing");
+        }
+    }
+
+    /// Returns a user's repost of each post that the user has reposted.
+    fn noted_reposts(&self, user: u64) -> BTreeMap<u64, u64> {
+        self.world.redis.raw(&["HGETALL", &format!("ff:{{u{user}}}:reposted")])
+    }
+
     fn check_reposts(&self, posts: &[Arc<Post>]) -> Result<(), TestCaseError> {
         let mut reposts = BTreeMap::new();
         for post in posts {
@@ -863,9 +893,9 @@ impl Stage {
         }
         let mut noted = BTreeMap::new();
         for user in 1..=USERS {
-            let key = format!("ff:{{u{user}}}:reposted");
-            let of_user: BTreeMap<u64, u64> = self.world.redis.raw(&["HGETALL", &key]);
-            noted.extend(of_user.into_iter().map(|(original, repost)| ((user, original), repost)));
+            noted.extend(
+                self.noted_reposts(user).into_iter().map(|(original, repost)| ((user, original), repost)),
+            );
         }
         prop_assert_eq!(noted, reposts);
         Ok(())

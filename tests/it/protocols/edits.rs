@@ -3,6 +3,9 @@
 
 use std::cell::RefCell;
 
+use fanfold::app::App;
+use fanfold::app::archive::SILENT_AFTER;
+use fanfold::gate::Moment;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::{Handle, Runtime};
@@ -10,7 +13,7 @@ use tokio::runtime::{Handle, Runtime};
 use crate::harness::sql::Kind;
 use crate::harness::stage::{Call, Refer, Scenario, Stage};
 use crate::harness::world::{cases, model_config};
-use crate::service::turnstile::{Event, events};
+use crate::service::turnstile::{Actor, Event, events};
 
 /// The users who publish and edit.
 const AUTHORS: [u64; 2] = [3, 4];
@@ -94,9 +97,12 @@ const READ: Call = Call::ReadVersions(A, 1);
 const DELETE: Call = Call::Delete(A, 1);
 
 /// Plays `setup`, then holds a call before each of its batches in turn while others do `meanwhile`, resumes or interrupts it,
-/// makes it again if `is_repeated`, and checks the versions at each moment.
+/// makes it again if `is_repeated`, and checks the versions at each moment. Without interruptions, outages and deletions, all
+/// edits must succeed.
 async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call], is_repeated: bool) {
     let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
+    let may_fail =
+        meanwhile.iter().chain([&held]).any(|call| matches!(call, Call::Delete(..) | Call::Outage));
     for is_interrupted in [false, true] {
         for sent in 0.. {
             stage.clear().await;
@@ -117,6 +123,7 @@ async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call], is_repe
                 stage.call(*call).await;
                 if !is_interrupted {
                     stage.check_versions().await.unwrap_or_else(context);
+                    stage.check_listed_texts(A).await.unwrap_or_else(context);
                 }
             }
             if is_interrupted {
@@ -125,6 +132,9 @@ async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call], is_repe
             while actor.waits.is_some() {
                 actor.step().await;
                 stage.check_versions().await.unwrap_or_else(context);
+            }
+            if !is_interrupted && !may_fail && !stage.results.lock().unwrap().edits.are_confirmed() {
+                context("an edit failed".to_owned());
             }
             if is_repeated {
                 stage.call(held).await;
@@ -172,6 +182,29 @@ async fn versions_move_with_their_post() {
     ] {
         hold_everywhere(&setup, Call::Move, meanwhile, false).await;
     }
+}
+
+#[tokio::test]
+async fn a_late_mover_leaves_a_later_version_in_the_archive() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
+    for call in [POST, POST, EDIT] {
+        stage.call(call).await;
+    }
+    let redis = &stage.world.redis;
+    let pending: Vec<String> = redis.raw(&["LRANGE", "ff:{a}:pending", "0", "-1"]);
+    let mut late = stage.begin(Call::Move).await;
+    late.step_to(Moment::Before, "move: versions").await;
+    // The post is queued once more, as it may be after the limit of hot posts was changed.
+    redis.raw::<u64>(&["RPUSH", "ff:{a}:pending", &pending[0]]);
+    stage.call(EDIT).await;
+    let drain = async |app: App| drop(app.mover().drain(SILENT_AFTER).await);
+    let mut other = Actor::begin(&stage.app, drain).await;
+    other.step_to(Moment::Before, "move: remove archived").await;
+    late.finish().await;
+    other.finish().await;
+    assert_eq!(redis.raw::<u64>(&["HLEN", "ff:{a}:unmovable"]), 0);
+    stage.settle().await;
+    stage.check_store().await.unwrap();
 }
 
 #[tokio::test]

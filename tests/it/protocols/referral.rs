@@ -118,6 +118,9 @@ async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
             let (is_over, stop) = (actor.waits.is_none(), actor.waits);
             for call in meanwhile {
                 stage.call(*call).await;
+                if let Call::Repost(user, _) = *call {
+                    stage.check_confirmed_reposts(user).await;
+                }
             }
             if let Ok(Findings { wrong_referrals, miscounted_referrals, .. }) =
                 check_posts(&stage.app, false).await
@@ -228,8 +231,9 @@ async fn a_repost_that_is_taken_back_can_be_made_again() {
 #[tokio::test]
 async fn a_deleted_post_takes_its_reposts_with_it() {
     let reposts = [POST, POST, REPOST, Call::Repost(A, 0)];
-    let archived = [POST, POST, REPOST, Call::Repost(A, 0), Call::Publish(B, None), Call::Move];
-    for setup in [&reposts[..], &archived] {
+    let queued = [POST, POST, REPOST, Call::Repost(A, 0), Call::Publish(B, None)];
+    let archived = [&queued[..], &[Call::Move]].concat();
+    for setup in [&reposts[..], &queued, &archived] {
         let again = [setup, &[Call::Delete(A, 2)]].concat();
         hold_everywhere(setup, Call::Delete(A, 2), &[REPOST]).await;
         hold_everywhere(setup, Call::Delete(A, 2), &[Call::Move, Call::Deliver]).await;
