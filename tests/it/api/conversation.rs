@@ -1,9 +1,15 @@
 //! Conversations: replies and quotes, and the lists of them.
 
+use fanfold::app::post::NewPost;
+use fanfold::model::clock::Clock as _;
+use fanfold::model::details::{References, Reply};
+use fanfold::model::id::{PostId, UserId};
+use fanfold::model::post::{Content, Visibility};
 use serde_json::{Value, json};
 
 use crate::api::batching::cost;
 use crate::api::cold::{delete, world};
+use crate::api::period::global_id;
 use crate::harness::sql::{Database, Kind};
 use crate::harness::world::{Person, World, archive_all};
 
@@ -276,15 +282,15 @@ async fn ancestors_are_read_eight_at_a_time_up_to_the_first_that_is_gone() {
 
 #[tokio::test]
 async fn round_trips_do_not_grow_with_the_number_of_posts() {
-    let world = World::new().await;
+    let world = World::with(&["--post-publishes-per-author", "1000"]).await;
     let [ada, bob] = [world.register("ada").await, world.register("bob").await];
     world.follow(&ada, &bob).await;
     let parent = publish(&world, &ada, json!({})).await.unwrap();
-    for _ in 0..25 {
+    for _ in 0..105 {
         publish(&world, &bob, json!({ "inReplyTo": parent, "quoteOf": parent })).await.unwrap();
     }
     let (plain, _) = cost(&world, &ada, &format!("{{ post(id: \"{parent}\") {{ id }} }}")).await;
-    for first in [1, 5, 20] {
+    for first in [1, 20, 100] {
         let replies = format!(
             "{{ post(id: \"{parent}\") {{ replies(first: {first}) {{ nodes {{ id author {{ relation {{ status }} }} }}
                pageInfo {{ hasNextPage }} }} }} }}"
@@ -308,4 +314,52 @@ async fn round_trips_do_not_grow_with_the_number_of_posts() {
     let replying = world.app.store().round_trips() - before - plain;
     // The parent and its author, the parent's list, and the record again.
     assert_eq!(replying - plain, 4);
+}
+
+#[tokio::test]
+async fn round_trips_do_not_grow_with_the_length_and_the_depth_of_a_thread() {
+    let world = World::with(&["--post-publishes-per-author", "1000"]).await;
+    let ada = world.register("ada").await;
+    let author = UserId::new(1).unwrap();
+    let import = async |replies: Vec<Reply>| {
+        let post = |reply| NewPost {
+            references: References { reply: Some(reply), ..References::default() },
+            author,
+            content: Content::parse("x").unwrap(),
+            platform: None,
+            visibility: Visibility::Public,
+            created_at: world.clock.now(),
+        };
+        let posts: Vec<NewPost> = replies.into_iter().map(post).collect();
+        world.app.import_posts(&posts).await.unwrap()
+    };
+    let parent = publish(&world, &ada, json!({})).await.unwrap();
+    let root = PostId::new(1).unwrap();
+    for _ in 0..10 {
+        import(vec![Reply::to(root, None); 1_000]).await;
+    }
+    let (plain, _) = cost(&world, &ada, &format!("{{ post(id: \"{parent}\") {{ id }} }}")).await;
+    // The post, and its author, who may be private.
+    assert_eq!(plain, 2);
+    let fields = "nodes { id author { relation { status } } } pageInfo { startCursor endCursor }";
+    let middle = post(&world, &ada, &parent, "replies(first: 100) { pageInfo { endCursor } }").await;
+    let middle = middle["replies"]["pageInfo"]["endCursor"].as_str().unwrap().to_owned();
+    for page in ["first: 20".to_owned(), "last: 20".to_owned(), format!("first: 20, after: \"{middle}\"")] {
+        let query = format!("{{ post(id: \"{parent}\") {{ replyCount replies({page}) {{ {fields} }} }} }}");
+        let shown = world.data(Some(&ada.token), &query, Value::Null).await["post"].take();
+        assert_eq!(shown["replyCount"], 10_000);
+        assert_eq!(shown["replies"]["nodes"].as_array().unwrap().len(), 20);
+        assert_eq!(cost(&world, &ada, &query).await.0 - plain, 3, "{page}");
+    }
+
+    let (mut last, mut place) = (root, None);
+    for _ in 0..1_000 {
+        place = Some(Reply::to(last, place.as_ref()));
+        last = import(place.iter().cloned().collect()).await[0];
+    }
+    let last = global_id(last);
+    let query = format!("{{ post(id: \"{last}\") {{ ancestors(first: 40) {{ id }} }} }}");
+    let shown = world.data(Some(&ada.token), &query, Value::Null).await;
+    assert_eq!(shown["post"]["ancestors"].as_array().unwrap().len(), 40);
+    assert_eq!(cost(&world, &ada, &query).await.0 - plain, 6);
 }

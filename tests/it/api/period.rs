@@ -66,7 +66,7 @@ async fn publish_as(
     published.into_iter().zip(&posts).map(known).rev().collect()
 }
 
-fn global_id(id: PostId) -> String {
+pub(super) fn global_id(id: PostId) -> String {
     use base64::Engine as _;
     base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(format!("Post:{id}"))
 }
