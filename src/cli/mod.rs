@@ -30,6 +30,7 @@ mod schema;
 mod serve;
 mod signal;
 mod trace;
+mod user;
 mod world;
 
 use std::env;
@@ -88,7 +89,7 @@ enum Command {
     Schema(schema::Schema),
     Demo(demo::Demo),
     Import(import::Import),
-    User(moderation::User),
+    User(user::User),
     Post(moderation::Post),
     Report(moderation::Report),
     Moderator(moderation::Moderators),

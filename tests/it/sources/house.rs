@@ -57,7 +57,7 @@ const HOMES: [(&str, &[&str]); 51] = [
     ("opentelemetry_sdk", &["cli/trace.rs", "http/trace.rs"]),
     ("rand", &["model/rng.rs", "cli/conversation.rs", "cli/demo.rs", "cli/people.rs", "cli/posts.rs"]),
     ("ring", &["app/jwt/signature.rs"]),
-    ("rpassword", &["cli/moderation.rs"]),
+    ("rpassword", &["cli/user.rs"]),
     ("rust_embed", &["http/page.rs"]),
     ("rust_iso3166", &["model/region"]),
     ("rustls_native_certs", &["store/wire.rs"]),
