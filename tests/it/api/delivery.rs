@@ -15,8 +15,8 @@ use futures::future::BoxFuture;
 
 use crate::harness::stage::Call::{Follow, Publish, Read};
 use crate::harness::stage::Stage;
+use crate::harness::turnstile::Actor;
 use crate::harness::world::{World, app, deliver_all};
-use crate::service::turnstile::Actor;
 
 /// User 1 publishes, user 2 follows and has a timeline.
 struct Scene {

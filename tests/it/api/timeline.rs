@@ -6,8 +6,8 @@ use tokio::runtime::Runtime;
 
 use crate::harness::sql::Kind;
 use crate::harness::stage::{Call, Refer, Scenario, Stage, strategies};
+use crate::harness::turnstile::events;
 use crate::harness::world::{cases, model_config};
-use crate::service::turnstile::events;
 
 fn scenarios() -> impl Strategy<Value = Scenario> {
     // Mostly 1 and 2 read what 3 and 4 write.

@@ -13,5 +13,6 @@ pub(crate) mod sentinel;
 pub(crate) mod server;
 pub(crate) mod sql;
 pub(crate) mod stage;
+pub(crate) mod turnstile;
 pub(crate) mod walk;
 pub(crate) mod world;

@@ -32,10 +32,10 @@ use crate::harness::deployment::is_on_cluster;
 use crate::harness::edits::{Edits, read_versions};
 use crate::harness::screen::{Screen, watch};
 use crate::harness::sql::{self, Database, Kind};
+use crate::harness::turnstile::{self, Actor, Event};
 use crate::harness::walk::{read_posts, walk, walk_entries, walk_posts, walk_records, walk_with};
 use crate::harness::world::{WATERMARK_AGE, World, app, archive_all, deliver_all};
 use crate::service::check::check_archive;
-use crate::service::turnstile::{self, Actor, Event};
 
 pub(crate) const STRATEGIES: [&str; 3] = ["hybrid", "push", "pull"];
 

@@ -12,8 +12,8 @@ use fanfold::model::moderator::Moderator;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
+use crate::harness::turnstile::{self, Actor, Event, events};
 use crate::harness::world::{Person, World, cases, model_config};
-use crate::service::turnstile::{self, Actor, Event, events};
 
 /// A call of one of two clients, the first of whom is user 1 and the second user 2; of a moderator about one of them; or
 /// of a worker.

@@ -16,8 +16,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use crate::harness::turnstile::{self, Actor, Event, Stop, events};
 use crate::harness::world::{Person, World, cases, deliver_all, model_config};
-use crate::service::turnstile::{self, Actor, Event, Stop, events};
 
 /// A call of one of two clients, the first of whom is user 1 and the second user 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
+use crate::harness::turnstile::{self, Actor, Event, Stop, events};
 use crate::harness::world::{World, cases, model_config};
-use crate::service::turnstile::{self, Actor, Event, Stop, events};
 
 const USERS: u64 = 3;
 

@@ -12,8 +12,8 @@ use tokio::runtime::{Handle, Runtime};
 
 use crate::harness::sql::Kind;
 use crate::harness::stage::{Call, Refer, Scenario, Stage};
+use crate::harness::turnstile::{Actor, Event, events};
 use crate::harness::world::{cases, model_config};
-use crate::service::turnstile::{Actor, Event, events};
 
 /// The users who publish and edit.
 const AUTHORS: [u64; 2] = [3, 4];

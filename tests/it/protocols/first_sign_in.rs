@@ -13,8 +13,8 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::harness::issuer::{Issuer, NOW, SigningKey, claims, with};
+use crate::harness::turnstile::{self, Actor, Event, events};
 use crate::harness::world::{PASSWORD, World, cases, model_config};
-use crate::service::turnstile::{self, Actor, Event, events};
 
 const SUBJECTS: [&str; 2] = ["1", "2"];
 

@@ -11,8 +11,8 @@ use fanfold::model::moderator::Moderator;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
+use crate::harness::turnstile::{self, Actor, Event, events};
 use crate::harness::world::{PASSWORD, World, cases, model_config};
-use crate::service::turnstile::{self, Actor, Event, events};
 
 const NAMES: [&str; 3] = ["ada", "bob", "eve"];
 

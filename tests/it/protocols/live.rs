@@ -9,8 +9,8 @@ use tokio::runtime::Runtime;
 
 use crate::harness::sql::Kind;
 use crate::harness::stage::{Call, STRATEGIES, Scenario, Stage, USERS, strategies};
+use crate::harness::turnstile::{Event, events};
 use crate::harness::world::{cases, deliver_all, model_config};
-use crate::service::turnstile::{Event, events};
 
 fn scenarios() -> impl Strategy<Value = Scenario> {
     // Mostly 1 and 2 watch what 3 and 4 write.

@@ -19,9 +19,9 @@ use fanfold::model::user::UserFields;
 use tokio::sync::oneshot;
 
 use crate::harness::graph::Graph;
+use crate::harness::turnstile::Actor;
 use crate::harness::walk::walk;
 use crate::harness::world::{World, archive_all};
-use crate::service::turnstile::Actor;
 
 const AUTHORS: usize = 1_200;
 

@@ -15,8 +15,8 @@ use serde_json::Value;
 use tokio::runtime::{Handle, Runtime};
 
 use crate::harness::sql::{Database, Kind};
+use crate::harness::turnstile::Actor;
 use crate::harness::world::{Person, Redis, World, cases, model_config};
-use crate::service::turnstile::Actor;
 
 const PEOPLE: usize = 7;
 

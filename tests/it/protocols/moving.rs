@@ -18,9 +18,9 @@ use tokio::runtime::{Handle, Runtime};
 
 use crate::harness::sql::Kind;
 use crate::harness::stage::{Call, Scenario, Stage};
+use crate::harness::turnstile::{Event, events};
 use crate::harness::walk::walk_records;
 use crate::harness::world::{cases, model_config};
-use crate::service::turnstile::{Event, events};
 
 /// The users who publish. The first publishes most.
 const AUTHORS: [u64; 2] = [3, 4];

@@ -11,8 +11,8 @@ use tokio::runtime::Runtime;
 
 use crate::harness::sql::Kind;
 use crate::harness::stage::{Call, Refer, Scenario, Stage, check_posts};
+use crate::harness::turnstile::{Event, events};
 use crate::harness::world::{cases, model_config};
-use crate::service::turnstile::{Event, events};
 
 /// The users who publish.
 const AUTHORS: [u64; 2] = [3, 4];

@@ -13,8 +13,8 @@ use fanfold::model::user::{Bio, Username};
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
+use crate::harness::turnstile::{self, Actor, Event, events};
 use crate::harness::world::{PASSWORD, World, cases, model_config};
-use crate::service::turnstile::{self, Actor, Event, events};
 
 const NAMES: [&str; 2] = ["ada", "bob"];
 

@@ -23,9 +23,9 @@ use tokio::time::Instant;
 
 use crate::harness::graph::Graph;
 use crate::harness::sql::{Database, Kind};
+use crate::harness::turnstile::Actor;
 use crate::harness::world::{PASSWORD, Person, World, archive_all, cases, deliver_all};
 use crate::service::check::check;
-use crate::service::turnstile::Actor;
 
 /// A word that only the texts of deleted users contain.
 const SECRET: &str = "unforgettable";

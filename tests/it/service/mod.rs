@@ -45,6 +45,5 @@ pub(crate) mod storm;
 mod systemd;
 pub(crate) mod telemetry;
 pub(crate) mod trusted;
-pub(crate) mod turnstile;
 pub(crate) mod watch;
 pub(crate) mod wire;
