@@ -12,9 +12,9 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::harness::server::Server;
+use crate::harness::socket::Socket;
 use crate::harness::turnstile::Actor;
 use crate::harness::world::{PASSWORD, Person, Redis, World, app, codes};
-use crate::service::socket::Socket;
 
 const REGISTER: &str = "mutation ($input: RegisterInput!) {
     register(input: $input) { token viewer { user { username displayName } } userErrors { code message field } }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::{NamedTempFile, TempDir};
 
+use crate::harness::cluster::Cluster;
 use crate::harness::world::Redis;
 
 /// A running `fanfold serve`.
@@ -197,6 +198,26 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fanfold"));
     command.args(arguments).stdin(Stdio::null());
     command
+}
+
+/// Starts a server over a cluster, with an archive in this directory.
+pub(crate) fn serve(cluster: &Cluster, directory: &TempDir, options: &[&str]) -> Server {
+    Server::at(&cluster.url(), directory.path().to_str().unwrap(), options)
+}
+
+/// Returns the bytes of memory that a server uses.
+pub(crate) fn memory(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1_024
+}
+
+/// Returns the value of a metric; 0 if it is absent.
+pub(crate) fn metric(server: &Server, name: &str) -> f64 {
+    let (status, page) = server.page("/metrics");
+    assert_eq!(status, 200);
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.map_or(0.0, |value| value.parse().unwrap())
 }
 
 pub(crate) fn eventually(condition: impl Fn() -> bool) -> bool {

@@ -28,6 +28,7 @@ use fanfold::model::post::{Post, Visibility};
 use fanfold::model::relation::MuteScope;
 use proptest::prelude::*;
 
+use crate::harness::check::check_archive;
 use crate::harness::deployment::is_on_cluster;
 use crate::harness::edits::{Edits, read_versions};
 use crate::harness::screen::{Screen, watch};
@@ -35,7 +36,6 @@ use crate::harness::sql::{self, Database, Kind};
 use crate::harness::turnstile::{self, Actor, Event};
 use crate::harness::walk::{read_posts, walk, walk_entries, walk_posts, walk_records, walk_with};
 use crate::harness::world::{WATERMARK_AGE, World, app, archive_all, deliver_all};
-use crate::service::check::check_archive;
 
 pub(crate) const STRATEGIES: [&str; 3] = ["hybrid", "push", "pull"];
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::harness::feed::{TIMELINE, follow, publish};
 use crate::harness::server::Server;
+use crate::harness::socket::Socket;
 use crate::harness::world::Redis;
-use crate::service::socket::Socket;
-use crate::service::watch::{TIMELINE, follow, publish};
 
 /// Returns the id of a user, who sees themselves in spite of all blocks.
 fn id(server: &Server, token: &str) -> Value {

@@ -1,49 +1,14 @@
 //! `fanfold check`: finds inconsistencies, and repairs them.
 
-use fanfold::app::App;
-use fanfold::app::check::{Findings, USERS_AT_A_TIME};
-use fanfold::app::error::Error;
 use fanfold::app::post::PublishRequest;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::id::PostId;
 use fanfold::model::post::Visibility;
 
+use crate::harness::check::check;
 use crate::harness::graph::Graph;
 use crate::harness::sql::{Database, Kind, on_every_kind};
 use crate::harness::world::{World, archive_all};
-
-/// Checks everything.
-pub(crate) async fn check(app: &App, repair: bool) -> Findings {
-    let mut findings = app.check_intents(repair).await.unwrap();
-    for shard in 0..app.name_shards() {
-        findings += app.check_names(shard, repair).await.unwrap();
-    }
-    let last = app.last_user_id().await.unwrap();
-    for first in (1..=last).step_by(usize::try_from(USERS_AT_A_TIME).unwrap()) {
-        findings += app.check_users(first, repair).await.unwrap();
-    }
-    if app.transit().await.unwrap().moved > 0 {
-        findings += check_archive(app, repair).await.unwrap();
-    }
-    findings
-}
-
-/// Checks the archived posts.
-pub(crate) async fn check_archive(app: &App, repair: bool) -> Result<Findings, Error> {
-    let mut findings = Findings::default();
-    let (mut posts, mut lists) = (Some(0), Some(0));
-    while let Some(after) = posts {
-        let found;
-        (found, posts) = app.check_archived_posts(after, repair).await?;
-        findings += found;
-    }
-    while let Some(after) = lists {
-        let found;
-        (found, lists) = app.check_archived_lists(after, repair).await?;
-        findings += found;
-    }
-    Ok(findings)
-}
 
 /// 2,500 users, of whom u0 has more followers than are read at once.
 async fn world() -> World {

@@ -3,80 +3,18 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use serde_json::Value;
 
+use crate::harness::check::check_cluster;
 use crate::harness::cluster::Cluster;
-use crate::harness::server::{Server, command};
+use crate::harness::feed::{
+    TIMELINE, follow, publish, publish_in_the_end, timeline, wait_for_timeline, wait_until_first,
+};
+use crate::harness::placement::placed;
+use crate::harness::server::{Server, serve};
+use crate::harness::socket::Socket;
+use crate::harness::story::{USERS, expected_timeline, follows, name, story};
 use crate::harness::world::Redis;
-use crate::service::socket::Socket;
-use crate::service::watch::{TIMELINE, follow, publish};
-
-const USERS: usize = 9;
-
-pub(crate) fn name(user: usize) -> String {
-    format!("user{user}")
-}
-
-/// Returns true if the first user follows the second, in the story.
-fn follows(one: usize, other: usize) -> bool {
-    one != other && (one * 7 + other * 3) % 4 < 2
-}
-
-/// Registers users who follow each other and publish, and returns their tokens. Returns once their posts are delivered.
-pub(crate) async fn story(server: &Server) -> Vec<String> {
-    let tokens: Vec<String> = (0..USERS).map(|user| server.token(&name(user))).collect();
-    for (one, token) in tokens.iter().enumerate() {
-        for other in (0..USERS).filter(|other| follows(one, *other)) {
-            follow(server, token, &name(other));
-        }
-    }
-    for number in 0..3 {
-        for (user, token) in tokens.iter().enumerate() {
-            let post = publish(server, token, &format!("post {number} of {}", name(user)));
-            if (number + user) % 5 == 0 {
-                let query = format!(
-                    "mutation {{ deletePost(input: {{ postId: \"{post}\" }}) {{ userErrors {{ code }} }} }}"
-                );
-                assert_eq!(server.ask_as(token, &query)["data"]["deletePost"]["userErrors"], json!([]));
-            }
-        }
-    }
-    for (user, token) in tokens.iter().enumerate() {
-        wait_for_timeline(server, token, &expected_timeline(user)).await;
-    }
-    tokens
-}
-
-/// Returns the posts that a user's timeline contains in the end, newest first.
-fn expected_timeline(user: usize) -> Vec<String> {
-    let mut posts = Vec::new();
-    for number in 0..3 {
-        for author in (0..USERS).filter(|author| *author == user || follows(user, *author)) {
-            if (number + author) % 5 != 0 {
-                posts.push(format!("post {number} of {}", name(author)));
-            }
-        }
-    }
-    posts.reverse();
-    posts
-}
-
-fn timeline(server: &Server, token: &str) -> Vec<String> {
-    let data = server.ask_as(token, "{ viewer { timeline(first: 100) { nodes { content } } } }");
-    let nodes = data["data"]["viewer"]["timeline"]["nodes"].as_array().cloned().unwrap_or_default();
-    nodes.iter().map(|node| node["content"].as_str().unwrap().to_owned()).collect()
-}
-
-async fn wait_for_timeline(server: &Server, token: &str, expected: &[String]) {
-    for _ in 0..400 {
-        if timeline(server, token) == expected {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    assert_eq!(timeline(server, token), expected);
-}
 
 /// Returns what each user sees of each other.
 fn views(server: &Server, tokens: &[String]) -> Vec<Value> {
@@ -95,18 +33,6 @@ fn views(server: &Server, tokens: &[String]) -> Vec<Value> {
         .flat_map(|viewer| (0..USERS).map(move |other| (viewer, other)))
         .map(|(one, other)| view(one, other))
         .collect()
-}
-
-/// Asserts that `fanfold check` finds no fault in a cluster.
-pub(crate) fn check(cluster: &Cluster, directory: &TempDir) {
-    let arguments =
-        ["check", "--redis-url", &cluster.url(), "--data-dir", directory.path().to_str().unwrap()];
-    let output = command(&arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-}
-
-pub(crate) fn serve(cluster: &Cluster, directory: &TempDir, options: &[&str]) -> Server {
-    Server::at(&cluster.url(), directory.path().to_str().unwrap(), options)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -175,39 +101,13 @@ async fn replicas_take_over_from_masters_that_are_killed() {
         expected = views(&server, &tokens);
     }
     drop(server);
-    check(&cluster, &directory);
-}
-
-/// A user of a test, and where their data is.
-pub(crate) struct Placed {
-    pub(crate) token: String,
-    /// Position of the master of the user's slot.
-    master: usize,
-    /// Position of the master of the deliveries of the user's posts.
-    deliveries: usize,
-}
-
-impl Placed {
-    /// Returns true if the user can publish without this master.
-    pub(crate) fn is_served_without(&self, master: usize) -> bool {
-        self.master != master && self.deliveries != master
-    }
+    check_cluster(&cluster, &directory);
 }
 
 /// Starts a cluster of masters that keep their data when they are killed. While one is down, the others serve their
 /// slots.
 fn lasting_cluster() -> Cluster {
     Cluster::start_with(3, 0, &["--appendonly", "yes", "--cluster-require-full-coverage", "no"])
-}
-
-/// Registers users, who get the ids from 1.
-pub(crate) fn placed(cluster: &Cluster, server: &Server, count: usize) -> Vec<Placed> {
-    let place = |id: usize| Placed {
-        token: server.token(&name(id)),
-        master: cluster.share_of(&format!("ff:{{u{id}}}:user")),
-        deliveries: cluster.share_of(&format!("ff:{{f{}}}:fanout", id % 16)),
-    };
-    (1..=count).map(place).collect()
 }
 
 /// Publishes a post that is stored by another master than this one.
@@ -281,7 +181,7 @@ async fn deliveries_to_other_masters_go_on_while_one_is_down() {
         wait_for_timeline(&server, &users[*fan].token, &expected).await;
     }
     drop(server);
-    check(&cluster, &directory);
+    check_cluster(&cluster, &directory);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -360,7 +260,7 @@ async fn slots_move_while_they_are_read_and_written() {
         (0..writes.into_inner()).rev().take(100).map(|number| number.to_string()).collect();
     wait_for_timeline(&server, &fan, &posts).await;
     drop(server);
-    check(&cluster, &directory);
+    check_cluster(&cluster, &directory);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -453,28 +353,4 @@ async fn ids_are_not_issued_again_by_a_node_that_has_lost_some() {
             wait_until_first(reader, &ada, content).await;
         }
     }
-}
-
-/// Publishes a post, and retries while a failover is under way. Returns its id.
-pub(crate) async fn publish_in_the_end(server: &Server, token: &str, content: &str) -> String {
-    let input = format!("content: \"{content}\", idempotencyKey: \"{content}\"");
-    let query = format!("mutation {{ publish(input: {{ {input} }}) {{ post {{ id }} }} }}");
-    for _ in 0..200 {
-        if let Some(id) = server.ask_as(token, &query)["data"]["publish"]["post"]["id"].as_str() {
-            return id.to_owned();
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("{}", server.ask_as(token, &query));
-}
-
-/// Waits until a post is the newest of a timeline, which is in the order of ids.
-pub(crate) async fn wait_until_first(server: &Server, token: &str, content: &str) {
-    for _ in 0..400 {
-        if timeline(server, token).first().is_some_and(|first| first == content) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    assert_eq!(timeline(server, token)[0], content);
 }

@@ -21,11 +21,11 @@ use fanfold::model::relation::MuteScope;
 use serde_json::json;
 use tokio::time::Instant;
 
+use crate::harness::check::check;
 use crate::harness::graph::Graph;
 use crate::harness::sql::{Database, Kind};
 use crate::harness::turnstile::Actor;
 use crate::harness::world::{PASSWORD, Person, World, archive_all, cases, deliver_all};
-use crate::service::check::check;
 
 /// A word that only the texts of deleted users contain.
 const SECRET: &str = "unforgettable";

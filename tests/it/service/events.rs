@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::harness::feed::{TIMELINE, follow, publish};
 use crate::harness::server::Server;
+use crate::harness::socket::Socket;
 use crate::harness::world::Redis;
-use crate::service::socket::Socket;
-use crate::service::watch::{TIMELINE, follow, publish};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::harness::feed::{TIMELINE, follow, publish};
 use crate::harness::server::{Server, eventually};
+use crate::harness::socket::Socket;
 use crate::harness::world::Redis;
-use crate::service::socket::Socket;
-use crate::service::watch::{TIMELINE, follow, publish};
 
 /// Mutes or unmutes a user by name.
 fn change(server: &Server, token: &str, mutation: &str, other: &str) {

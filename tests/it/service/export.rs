@@ -7,9 +7,9 @@ use std::process::Output;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::harness::feed::follow;
 use crate::harness::server::{Logged, Server, command};
 use crate::harness::world::{PASSWORD, Redis};
-use crate::service::watch::follow;
 
 /// Requests an export; returns the path of its download.
 fn request(server: &Server, token: &str) -> String {

@@ -18,10 +18,9 @@ use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
 use crate::harness::cluster::Cluster;
-use crate::harness::server::{Server, eventually};
+use crate::harness::feed::{follow, publish};
+use crate::harness::server::{Server, eventually, serve};
 use crate::harness::world::{ManualClock, app_at, cases, model_config};
-use crate::service::cluster::serve;
-use crate::service::watch::{follow, publish};
 
 /// Number of posts that stay hot.
 const HOT: usize = 4;

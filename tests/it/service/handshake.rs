@@ -7,8 +7,8 @@ use axum::http::{Method, StatusCode};
 use tokio_tungstenite::tungstenite::Error;
 
 use crate::harness::server::Server;
+use crate::harness::socket::Socket;
 use crate::harness::world::{Redis, World};
-use crate::service::socket::Socket;
 use crate::service::wire;
 
 const TIMEOUT: Duration = Duration::from_secs(20);

@@ -12,13 +12,13 @@ use futures::future::join_all;
 use ring::hmac;
 use serde_json::{Value, json};
 
+use crate::harness::feed::TIMELINE;
 use crate::harness::issuer::{
     AUDIENCE, ISSUER, Issuer, NOW, RULES, SigningKey, base64, claims, message, with,
 };
 use crate::harness::server::{Server, command};
+use crate::harness::socket::Socket;
 use crate::harness::world::{PASSWORD, Redis, World, app, codes};
-use crate::service::socket::Socket;
-use crate::service::watch::TIMELINE;
 
 const VIEWER: &str = "{ viewer { user { id username displayName } sessions { id } } }";
 

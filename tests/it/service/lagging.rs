@@ -9,10 +9,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::harness::cluster::{Cluster, Node};
-use crate::harness::server::{Server, eventually};
-use crate::service::cluster::{name, placed, publish_in_the_end, serve, wait_until_first};
-use crate::service::socket::Socket;
-use crate::service::watch::{TIMELINE, follow};
+use crate::harness::feed::{TIMELINE, follow, publish_in_the_end, wait_until_first};
+use crate::harness::placement::placed;
+use crate::harness::server::{Server, eventually, serve};
+use crate::harness::socket::Socket;
+use crate::harness::story::name;
 
 fn connection(node: &Node) -> redis::Connection {
     let client = redis::Client::open(format!("redis://127.0.0.1:{}", node.port)).unwrap();

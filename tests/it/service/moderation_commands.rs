@@ -8,8 +8,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use crate::harness::server::Server;
+use crate::harness::socket::Socket;
 use crate::harness::world::{PASSWORD, Redis};
-use crate::service::socket::Socket;
 
 /// Runs a command with this standard input, and returns its exit code, its output and its errors.
 fn run(redis: &Redis, arguments: &[&str], input: &str) -> (Option<i32>, String, String) {

@@ -4,17 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::server::{Logged, Server, eventually};
+use crate::harness::server::{Logged, Server, eventually, metric};
+use crate::harness::socket::Socket;
 use crate::harness::world::{PASSWORD, Redis};
-use crate::service::socket::Socket;
-
-/// Returns the value of a metric; 0 if it is absent.
-pub(crate) fn metric(server: &Server, name: &str) -> f64 {
-    let (status, page) = server.page("/metrics");
-    assert_eq!(status, 200);
-    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    line.map_or(0.0, |value| value.parse().unwrap())
-}
 
 fn is(metric: f64, count: u32) -> bool {
     (metric - f64::from(count)).abs() < 0.5

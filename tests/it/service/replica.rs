@@ -6,10 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::cluster::Cluster;
-use crate::harness::server::{Server, eventually};
-use crate::service::cluster::serve;
-use crate::service::slots::monitor;
-use crate::service::watch::{follow, publish};
+use crate::harness::feed::{follow, publish};
+use crate::harness::monitor::monitor;
+use crate::harness::server::{Server, eventually, serve};
 
 /// Commands that only read.
 const READS: [&str; 14] = [

@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::harness::feed::publish;
 use crate::harness::instance::{Instance, program};
 use crate::harness::server::{Server, command};
 use crate::harness::sql::{Database, Kind};
@@ -169,12 +170,6 @@ impl Deployment {
             self.shell(&self.steps.restore_own_redis);
         }
     }
-}
-
-fn publish(server: &Server, token: &str, content: &str) -> String {
-    let query = format!("mutation {{ publish(input: {{ content: \"{content}\" }}) {{ post {{ id }} }} }}");
-    let response = server.ask_as(token, &query);
-    response["data"]["publish"]["post"]["id"].as_str().expect("is published").to_owned()
 }
 
 fn delete(server: &Server, token: &str, post: &str) {

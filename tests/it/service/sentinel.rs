@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::harness::feed::{TIMELINE, follow, publish};
 use crate::harness::sentinel::Watched;
 use crate::harness::server::Server;
-use crate::service::socket::Socket;
-use crate::service::watch::{TIMELINE, follow, publish};
+use crate::harness::socket::Socket;
 
 /// Time within which a server must follow a failover. It takes a second or two; a slow machine may take longer.
 const FOLLOWED: Duration = Duration::from_secs(20);

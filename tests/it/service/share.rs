@@ -18,11 +18,10 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::{MaybeTlsStream, client_async};
 
-use crate::harness::server::{Server, command, eventually};
+use crate::harness::feed::{TIMELINE, follow, publish};
+use crate::harness::server::{Server, command, eventually, memory, metric};
+use crate::harness::socket::Socket;
 use crate::harness::world::{Redis, World};
-use crate::service::observe::metric;
-use crate::service::socket::{Socket, memory};
-use crate::service::watch::{TIMELINE, follow, publish};
 
 const PROTOCOL: (&str, &str) = ("sec-websocket-protocol", "graphql-transport-ws");
 

@@ -1,9 +1,6 @@
 //! What the nodes of a cluster receive: commands with keys of one slot, and no more of them than needed.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpStream;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -12,24 +9,14 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::harness::cluster::Cluster;
+use crate::harness::feed::{TIMELINE, follow, publish};
 use crate::harness::instance::Instance;
 use crate::harness::issuer::{Issuer, SigningKey, claims, with};
-use crate::harness::server::{Server, command, eventually};
+use crate::harness::monitor::monitor;
+use crate::harness::server::{Server, command, eventually, serve};
+use crate::harness::socket::Socket;
+use crate::harness::story::{name, story};
 use crate::harness::world::PASSWORD;
-use crate::service::cluster::{name, serve, story};
-use crate::service::socket::Socket;
-use crate::service::watch::{TIMELINE, follow, publish};
-
-/// Reports each command that a node executes, also those within scripts, until the node ends.
-pub(crate) fn monitor(port: u16) -> Receiver<String> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    stream.write_all(b"MONITOR\r\n").unwrap();
-    let mut lines = BufReader::new(stream).lines();
-    assert_eq!(lines.next().unwrap().unwrap(), "+OK");
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
-    receiver
-}
 
 /// A command as a node reports it: `+1700000000.000000 [0 127.0.0.1:5000] "GET" "ff:{u7}:user"`.
 struct Reported<'a> {

@@ -4,82 +4,16 @@ use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpSocket;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, client_async, connect_async};
+use tokio_tungstenite::{MaybeTlsStream, client_async};
 
-use crate::harness::server::Server;
+use crate::harness::feed::TIMELINE;
+use crate::harness::server::{Server, memory};
+use crate::harness::socket::{Socket, TIMEOUT};
 use crate::harness::world::Redis;
-use crate::service::watch::TIMELINE;
-
-const TIMEOUT: Duration = Duration::from_secs(20);
-
-/// The client's end of a socket.
-pub(crate) struct Socket(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
-
-impl Socket {
-    /// Opens a socket, and sends nothing.
-    pub(crate) async fn open(server: &Server, headers: &[(&'static str, &str)]) -> Result<Self, Error> {
-        let mut request = format!("ws://{}/graphql", server.address).into_client_request()?;
-        for (name, value) in headers {
-            request.headers_mut().insert(*name, HeaderValue::from_str(value).unwrap());
-        }
-        connect_async(request).await.map(|(socket, _)| Self(socket))
-    }
-
-    /// Opens a socket at this address, if there is a server.
-    pub(crate) async fn at(address: &str) -> Option<Self> {
-        let mut request = format!("ws://{address}/graphql").into_client_request().ok()?;
-        let protocol = HeaderValue::from_static("graphql-transport-ws");
-        request.headers_mut().insert("sec-websocket-protocol", protocol);
-        Some(Self(connect_async(request).await.ok()?.0))
-    }
-
-    pub(crate) async fn silent(server: &Server) -> Self {
-        Self::open(server, &[("sec-websocket-protocol", "graphql-transport-ws")]).await.unwrap()
-    }
-
-    /// Opens a socket, and waits until its initialisation is acknowledged.
-    pub(crate) async fn acknowledged(server: &Server, token: Option<&str>) -> Self {
-        let mut socket = Self::silent(server).await;
-        let payload = token.map(|token| json!({ "Authorization": format!("Bearer {token}") }));
-        socket.send(json!({ "type": "connection_init", "payload": payload })).await;
-        assert_eq!(socket.receive().await, json!({ "type": "connection_ack" }));
-        socket
-    }
-
-    pub(crate) async fn send(&mut self, message: Value) {
-        self.0.send(Message::text(message.to_string())).await.unwrap();
-    }
-
-    pub(crate) async fn subscribe(&mut self, id: &str, query: &str, variables: Value) {
-        let payload = json!({ "query": query, "variables": variables });
-        self.send(json!({ "id": id, "type": "subscribe", "payload": payload })).await;
-    }
-
-    /// Returns the next message; an array of code and reason if it is closed.
-    pub(crate) async fn receive(&mut self) -> Value {
-        loop {
-            let message =
-                tokio::time::timeout(TIMEOUT, self.0.next()).await.expect("a message arrives in time");
-            match message {
-                Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
-                Some(Ok(Message::Close(Some(frame)))) => {
-                    return json!([u16::from(frame.code), frame.reason.as_str()]);
-                }
-                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    /// Returns whether no message arrives for a moment.
-    pub(crate) async fn is_silent(&mut self) -> bool {
-        tokio::time::timeout(Duration::from_millis(300), self.0.next()).await.is_err()
-    }
-}
 
 #[tokio::test]
 async fn a_violation_of_the_protocol_closes_the_socket_with_a_reason() {
@@ -276,13 +210,6 @@ async fn a_client_that_reads_nothing_is_dropped_and_nothing_is_buffered_for_it()
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     panic!("it is dropped after a while");
-}
-
-/// Returns the bytes of memory that a server uses.
-pub(crate) fn memory(server: &Server) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1_024
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tower::ServiceExt as _;
 
-use crate::service::socket::Socket;
+use crate::harness::socket::Socket;
 
 struct Query;
 

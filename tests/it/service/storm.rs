@@ -9,11 +9,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
+use crate::harness::check::check_cluster;
 use crate::harness::cluster::Cluster;
-use crate::harness::server::{Server, eventually};
-use crate::service::cluster::{check, serve};
-use crate::service::socket::Socket;
-use crate::service::watch::{TIMELINE, follow};
+use crate::harness::feed::{TIMELINE, follow};
+use crate::harness::server::{Server, eventually, serve};
+use crate::harness::socket::Socket;
 
 /// Number of authors. All readers follow every other author, who is therefore a star.
 const AUTHORS: usize = 6;
@@ -327,7 +327,7 @@ fn assert_settled(report: &Report, server: Server, cluster: &Cluster, directory:
         assert!(eventually(is_shown), "{gauge} is not among the metrics");
     }
     drop(server);
-    check(cluster, directory);
+    check_cluster(cluster, directory);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,32 +11,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 
+use crate::harness::feed::{TIMELINE, follow, publish};
 use crate::harness::server::Server;
+use crate::harness::socket::Socket;
 use crate::harness::world::{Redis, cases};
-use crate::service::socket::Socket;
-
-pub(crate) const TIMELINE: &str = "subscription ($after: String) { timeline(after: $after) {
-    __typename cursor ... on PostAdded { post { id content author { username relation { status } } } }
-    ... on PostRemoved { postId } } }";
-
-pub(crate) fn publish(server: &Server, token: &str, content: &str) -> String {
-    let input = format!("content: \"{content}\"");
-    let response =
-        server.ask_as(token, &format!("mutation {{ publish(input: {{ {input} }}) {{ post {{ id }} }} }}"));
-    response["data"]["publish"]["post"]["id"].as_str().unwrap_or_else(|| panic!("{response}")).to_owned()
-}
-
-/// Makes the user with this token follow the other one.
-pub(crate) fn follow(server: &Server, token: &str, other: &str) {
-    let id =
-        server.ask(&format!("{{ user(by: {{ username: \"{other}\" }}) {{ id }} }}"))["data"]["user"]["id"]
-            .clone();
-    let response = server.ask_as(
-        token,
-        &format!("mutation {{ follow(input: {{ userId: {id} }}) {{ userErrors {{ code }} }} }}"),
-    );
-    assert_eq!(response, json!({ "data": { "follow": { "userErrors": [] } } }));
-}
 
 #[tokio::test]
 async fn a_watch_resumes_through_another_process() {
