@@ -3,19 +3,8 @@
 use axum::http::{Method, StatusCode};
 use serde_json::Value;
 
+use crate::harness::request::{FOR_A_MINUTE, JSON, cache_control, send};
 use crate::harness::world::{World, codes};
-use crate::service::wire::{JSON, send};
-
-pub(crate) const FOR_A_MINUTE: [&str; 2] = ["--http-public-max-age", "60"];
-
-/// Returns the `Cache-Control` of the response to this query.
-pub(crate) async fn cache_control(world: &World, query: &str, headers: &[(&str, &str)]) -> String {
-    let query: String = form_urlencoded::byte_serialize(query.as_bytes()).collect();
-    let (_, response_headers, _) =
-        send(world, Method::GET, &format!("/graphql?query={query}"), headers, "").await;
-    assert_eq!(response_headers["vary"], "accept, authorization, origin");
-    response_headers["cache-control"].to_str().unwrap().to_owned()
-}
 
 #[tokio::test]
 async fn public_responses_may_be_cached_if_the_operator_enables_it() {

@@ -9,7 +9,7 @@ use fanfold::model::user::Username;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::service::clients::stdout_of;
+use crate::harness::program::stdout_of;
 
 const WITHOUT_PROTOCOL: &str = "twitter-text 2 dropped the rule: a country's domain needs no path either";
 const SHORTENER: &str = "Twitter's shortener has no rules of its own here";

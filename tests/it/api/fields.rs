@@ -6,7 +6,7 @@ use apollo_compiler::schema::{Component, ExtendedType};
 use apollo_compiler::{Name, Schema};
 use serde_json::Value;
 
-use crate::api::caching::{FOR_A_MINUTE, cache_control};
+use crate::harness::request::{FOR_A_MINUTE, cache_control};
 use crate::harness::world::{Person, World};
 
 /// A query to an object of each type whose responses may be public, with `…` for the selection.

@@ -4,16 +4,12 @@ use std::process::Stdio;
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
+use crate::harness::manifest::{content_of, hash};
+use crate::harness::request::{JSON, send};
 use crate::harness::server::command;
-use crate::harness::world::{Redis, World, codes, hex};
-use crate::service::wire::{JSON, send};
-
-pub(crate) fn hash(document: &str) -> String {
-    hex(&Sha256::digest(document))
-}
+use crate::harness::world::{Redis, World, codes};
 
 /// Returns the `extensions` of Apollo's clients.
 fn announced(hash: &str) -> Value {
@@ -38,16 +34,6 @@ async fn ask(world: &World, request: Value) -> Result<Value, Vec<String>> {
 
 fn rejected<T>(code: &str) -> Result<T, Vec<String>> {
     Err(vec![code.to_owned()])
-}
-
-/// Returns the content of a file of these documents, each under its hash.
-pub(crate) fn content_of(documents: &[&str]) -> String {
-    let entries = documents.iter().enumerate().map(|(index, document)| {
-        // Some generators write the name of the hash before it, some do not.
-        let prefix = if index % 2 == 0 { "sha256:" } else { "" };
-        (format!("{prefix}{}", hash(document)), json!(document))
-    });
-    Value::Object(entries.collect()).to_string()
 }
 
 fn file_of(documents: &[&str]) -> NamedTempFile {

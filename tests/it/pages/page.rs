@@ -9,10 +9,9 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use serde_json::{Value, json};
 
-use crate::harness::server::{Server, command};
-use crate::harness::world::{Redis, World, codes};
-use crate::service::clients::run;
-use crate::sources::document::demo_world;
+use crate::harness::demo::{demo_server, demo_world};
+use crate::harness::program::run;
+use crate::harness::world::{World, codes};
 
 async fn get(world: &World, path: &str, headers: &[(&str, &str)]) -> (StatusCode, HeaderMap, Vec<u8>) {
     let mut request = Request::get(path);
@@ -187,16 +186,6 @@ async fn every_stop_of_the_tour_does_what_it_shows() {
             _ => {}
         }
     }
-}
-
-/// A server with the demo world.
-pub(crate) fn demo_server() -> (Redis, Server) {
-    let redis = Redis::start();
-    let made = command(&["demo", "--redis-url", &redis.url()]).output().unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    // A client falls far behind there, by very many posts.
-    let server = Server::over(&redis, &["--post-publishes-per-author", "100000"]);
-    (redis, server)
 }
 
 /// Screenshots of the visits, for inspection.

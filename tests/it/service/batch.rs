@@ -3,8 +3,8 @@
 use axum::http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::harness::request::{JSON, send};
 use crate::harness::world::{PASSWORD, World, codes};
-use crate::service::wire::{JSON, send};
 
 const LIMIT: [&str; 2] = ["--http-batch-limit", "10"];
 

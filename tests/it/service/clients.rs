@@ -1,32 +1,8 @@
 //! Third-party clients and audits against a running server. They come from npm; `make setup-tests` installs them.
 
-use std::process::Command;
-
+use crate::harness::program::run;
 use crate::harness::server::Server;
 use crate::harness::world::Redis;
-
-/// Runs a program to its end. Returns whether it succeeded, and its output.
-pub(crate) fn outcome(program: &mut Command) -> (bool, String) {
-    let output = program.output().expect("the program is there; `make setup-tests` installs it");
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() {
-        return (true, stdout);
-    }
-    (false, format!("{stdout}{}", String::from_utf8_lossy(&output.stderr)))
-}
-
-/// Runs a program, which must succeed, and returns its standard output.
-pub(crate) fn stdout_of(program: &mut Command) -> String {
-    let (is_success, stdout) = outcome(program);
-    assert!(is_success, "{stdout}");
-    stdout
-}
-
-/// Runs one of the scripts of `tests/npm`, which must succeed, and returns its standard output.
-pub(crate) fn run(script: &str, arguments: &[&str]) -> String {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npm");
-    stdout_of(Command::new("node").arg(script).args(arguments).current_dir(directory))
-}
 
 #[test]
 fn all_audits_of_graphql_over_http_are_passed() {

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::harness::program::{outcome, stdout_of};
 use crate::harness::server::Server;
 use crate::harness::world::{PASSWORD, Redis};
-use crate::service::clients::{outcome, stdout_of};
 
 #[path = "../../clients/rust/client.rs"]
 mod client;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode};
 use tokio_tungstenite::tungstenite::Error;
 
+use crate::harness::request;
 use crate::harness::server::Server;
 use crate::harness::socket::Socket;
 use crate::harness::world::{Redis, World};
-use crate::service::wire;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -68,7 +68,7 @@ async fn a_handshake_without_a_connection_to_upgrade_is_rejected() {
         ("sec-websocket-version", "13"),
         ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
     ];
-    let (status, _, response) = wire::send(&world, Method::GET, "/graphql", &headers, "").await;
+    let (status, _, response) = request::send(&world, Method::GET, "/graphql", &headers, "").await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
     assert_eq!(response["errors"][0]["message"], "The connection cannot become a WebSocket.");
 }

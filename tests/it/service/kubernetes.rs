@@ -8,8 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::service::clients::stdout_of;
-use crate::sources::document::{OPERATING, texts};
+use crate::harness::document::{OPERATING, texts};
+use crate::harness::program::stdout_of;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const SECRET: &str = include_str!("../../../deploy/kubernetes/example-secret.yaml");

@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::harness::cluster::Cluster;
 use crate::harness::instance::Instance;
 use crate::harness::issuer::{Issuer, SigningKey};
+use crate::harness::program::stdout_of;
 use crate::harness::server::{Server, eventually};
-use crate::service::clients::stdout_of;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 

@@ -10,9 +10,9 @@ use tempfile::TempDir;
 
 use crate::harness::cluster::free_ports;
 use crate::harness::feed::follow;
+use crate::harness::program::stdout_of;
 use crate::harness::server::{Server, eventually};
 use crate::harness::world::Redis;
-use crate::service::clients::stdout_of;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const NGINX: &str = include_str!("../../../deploy/nginx.conf");

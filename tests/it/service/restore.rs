@@ -6,11 +6,11 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::harness::document::{backup_section, texts};
 use crate::harness::feed::publish;
 use crate::harness::instance::{Instance, program};
 use crate::harness::server::{Server, command};
 use crate::harness::sql::{Database, Kind};
-use crate::sources::document::{OPERATING, texts};
 
 /// The blocks of commands in the section about backups. Tests of this file run all of them.
 pub(crate) struct Steps {
@@ -26,20 +26,9 @@ pub(crate) struct Steps {
     verify: String,
 }
 
-/// Returns the section of the page for operators about backups.
-fn section() -> &'static str {
-    let (_, section) = OPERATING.split_once("\n## Backup and restore\n").expect("the section exists");
-    section.split_once("\n## ").expect("another section follows").0
-}
-
-/// Returns true if the section has this line, so that a test of this file runs it.
-pub(crate) fn is_run(line: &str) -> bool {
-    texts(section(), "sh").concat().lines().any(|other| other == line)
-}
-
 impl Steps {
     fn new() -> Self {
-        let blocks: [String; 10] = texts(section(), "sh").try_into().expect("a test runs each block");
+        let blocks: [String; 10] = texts(backup_section(), "sh").try_into().expect("a test runs each block");
         let [back_up, back_up_own_redis, dump_postgres, dump_mariadb, restore_redis, rest @ ..] = blocks;
         let [restore_own_redis, restore_sqlite, restore_postgres, restore_mariadb, verify] = rest;
         Self {

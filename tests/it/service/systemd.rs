@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::sources::document::{OPERATING, texts};
+use crate::harness::document::{OPERATING, texts};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 

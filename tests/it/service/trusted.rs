@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
-use crate::api::persisted::{content_of, hash};
+use crate::harness::manifest::{content_of, hash};
 use crate::harness::server::{Logged, Server, command, eventually};
 use crate::harness::world::{Redis, codes};
 

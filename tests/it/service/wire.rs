@@ -1,27 +1,11 @@
 //! GraphQL over HTTP: the forms of requests, their origins, and the forms of responses.
 
-use axum::body::Body;
-use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::harness::request::{JSON, send};
 use crate::harness::world::{World, codes};
 
-pub(crate) async fn send(
-    world: &World,
-    method: Method,
-    uri: &str,
-    headers: &[(&str, &str)],
-    body: &str,
-) -> (StatusCode, HeaderMap, Value) {
-    let mut request = Request::builder().method(method).uri(uri);
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    let (status, headers, body) = world.send(request.body(Body::from(body.to_owned())).unwrap()).await;
-    (status, headers, serde_json::from_slice(&body).unwrap_or_default())
-}
-
-pub(crate) const JSON: (&str, &str) = ("content-type", "application/json");
 const QUERY: &str = "{\"query\":\"{ __typename }\"}";
 const REGISTER: &str = "{\"query\":\"mutation { register(input: { username: \\\"eve\\\", password: \\\"correct horse\\\" }) { token } }\"}";
 

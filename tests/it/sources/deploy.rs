@@ -8,9 +8,9 @@ use std::process::Command;
 
 use clap::Parser as _;
 
+use crate::harness::document::{OPERATING, texts};
 use crate::harness::instance::Instance;
 use crate::harness::world::Options;
-use crate::sources::document::{OPERATING, texts};
 
 const DOCKERFILE: &str = include_str!("../../../Dockerfile");
 const IMAGE_ROOT: &str = include_str!("../../../deploy/image-root");

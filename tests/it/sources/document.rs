@@ -1,64 +1,21 @@
 //! The README and the pages of `docs` are correct: their queries are executed and the responses compared, their
 //! commands exist, and their client runs.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
 use apollo_compiler::{ExecutableDocument, Schema};
 use serde_json::Value;
 
-use crate::harness::world::World;
-use crate::pages::page::demo_server;
-use crate::service::clients::stdout_of;
-use crate::service::restore::is_run;
+use crate::harness::demo::{demo_server, demo_world};
+use crate::harness::document::{OPERATING, backup_section, blocks, texts};
+use crate::harness::program::stdout_of;
 
 const README: &str = include_str!("../../../README.md");
 const CLIENTS: &str = include_str!("../../../docs/clients.md");
-pub(crate) const OPERATING: &str = include_str!("../../../docs/operating.md");
 const CAPACITY: &str = include_str!("../../../docs/capacity.md");
 const CLUSTER: &str = include_str!("../../../docs/cluster.md");
 const CONTRIBUTING: &str = include_str!("../../../CONTRIBUTING.md");
-
-/// A block of code in a page.
-struct Block {
-    language: String,
-    text: String,
-}
-
-/// Returns the blocks of code in a page, in order.
-fn blocks(page: &str) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let mut open: Option<Block> = None;
-    for line in page.lines() {
-        match (&mut open, line.trim_end()) {
-            (Some(_), "```") => blocks.extend(open.take()),
-            (Some(block), line) => writeln!(block.text, "{line}").unwrap(),
-            (None, line) => {
-                let language = line.strip_prefix("```").map(str::to_owned);
-                open = language.map(|language| Block { language, text: String::new() });
-            }
-        }
-    }
-    assert!(open.is_none(), "every block is closed");
-    blocks
-}
-
-/// Returns the texts of the blocks in this language.
-pub(crate) fn texts(page: &str, language: &str) -> Vec<String> {
-    blocks(page).into_iter().filter(|block| block.language == language).map(|block| block.text).collect()
-}
-
-/// A world made by `fanfold demo`, as `make run` makes it.
-pub(crate) async fn demo_world() -> World {
-    let world = World::new().await;
-    let demo = Command::new(env!("CARGO_BIN_EXE_fanfold"))
-        .args(["demo", "--redis-url", &world.redis.url()])
-        .output()
-        .unwrap();
-    assert!(demo.status.success(), "{}", String::from_utf8_lossy(&demo.stderr));
-    world
-}
 
 #[tokio::test]
 async fn the_queries_of_the_pages_have_the_responses_that_they_show() {
@@ -121,6 +78,11 @@ fn the_client_of_the_readme_shows_the_followers_that_the_readme_shows() {
         assert!(stdout.contains(follower["displayName"].as_str().unwrap()), "{stdout}");
     }
     server.kill();
+}
+
+/// Returns true if the section about backups has this line, so that a test of `service/restore.rs` runs it.
+fn is_run(line: &str) -> bool {
+    texts(backup_section(), "sh").concat().lines().any(|other| other == line)
 }
 
 /// Asserts that the program has a command, and its options.

@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+use crate::harness::document::{OPERATING, texts};
 use crate::harness::server::Server;
 use crate::harness::sql::{Database, Kind};
 use crate::harness::world::Redis;
-use crate::sources::document::{OPERATING, texts};
 
 /// What the page takes for granted, on this machine.
 struct Stage {
