@@ -12,6 +12,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::harness::server::Server;
+use crate::harness::session::{LOGIN, is_signed_in, login};
 use crate::harness::socket::Socket;
 use crate::harness::turnstile::Actor;
 use crate::harness::world::{PASSWORD, Person, Redis, World, app, codes};
@@ -19,24 +20,6 @@ use crate::harness::world::{PASSWORD, Person, Redis, World, app, codes};
 const REGISTER: &str = "mutation ($input: RegisterInput!) {
     register(input: $input) { token viewer { user { username displayName } } userErrors { code message field } }
 }";
-pub(crate) const LOGIN: &str = "mutation ($input: LoginInput!) {
-    login(input: $input) { token viewer { user { username } } userErrors { code message field } }
-}";
-const VIEWER: &str = "{ viewer { user { username } } }";
-
-pub(crate) async fn login(world: &World, username: &str, password: &str) -> Value {
-    let input = json!({ "input": { "username": username, "password": password } });
-    world.data(None, LOGIN, input).await["login"].take()
-}
-
-pub(crate) async fn is_signed_in(world: &World, token: &str) -> bool {
-    let (status, response) = world.ask_as(Some(token), "application/json", VIEWER, Value::Null).await;
-    if status == StatusCode::UNAUTHORIZED {
-        assert_eq!(codes(&response), ["UNAUTHENTICATED"]);
-        assert_eq!(response.get("data"), None);
-    }
-    status == StatusCode::OK
-}
 
 fn user_errors(payload: &Value) -> Vec<(&str, &str)> {
     let text = |value: &'_ Value| -> &'static str { value.as_str().unwrap_or("").to_owned().leak() };

@@ -8,8 +8,7 @@ use fanfold::store::audience;
 use fanfold::store::batch::Batch;
 use serde_json::{Value, json};
 
-use crate::api::visit::DAY;
-use crate::harness::world::{ManualClock, Person, World, app, codes};
+use crate::harness::world::{DAY, ManualClock, Person, World, app, codes};
 
 const AUDIENCE: &str = "query ($days: Int, $first: Int) { viewer { audience(days: $days) { uniqueVisitors
     regions(first: $first) { region { country { code } subdivision { code } } count share } } } }";

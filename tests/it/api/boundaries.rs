@@ -15,9 +15,10 @@ use fanfold::store::batch::Batch;
 use fanfold::store::compact::{self, CompactSet};
 use serde_json::{Value, json};
 
-use crate::api::batching::cost;
+use crate::harness::cost::cost;
 use crate::harness::graph::Graph;
-use crate::harness::world::{Person, World, codes, deliver_all};
+use crate::harness::post::publish_and_deliver;
+use crate::harness::world::{Person, World, codes};
 
 /// Makes a change between two users. Returns the payload.
 async fn change(world: &World, user: &Person, mutation: &str, other: &Person) -> Value {
@@ -39,13 +40,6 @@ async fn make_private(world: &World, user: &Person, is_private: bool) {
     let query =
         "mutation ($is: Boolean) { updateProfile(input: { isPrivate: $is }) { userErrors { code } } }";
     world.data(Some(&user.token), query, json!({ "is": is_private })).await;
-}
-
-async fn publish(world: &World, author: &Person, content: &str) {
-    let query =
-        "mutation ($content: String!) { publish(input: { content: $content }) { userErrors { code } } }";
-    world.data(Some(&author.token), query, json!({ "content": content })).await;
-    deliver_all(&world.app).await;
 }
 
 /// Adds users with ids from 100,000 on to those who block the viewer, without their blocks.
@@ -349,8 +343,8 @@ async fn a_viewer_whom_very_many_users_block_sees_none_of_them() {
         world.follow(&people[6], &people[follower]).await;
     }
     world.follow(viewer, &people[3]).await;
-    publish(&world, &people[2], "hidden").await;
-    publish(&world, &people[3], "shown").await;
+    publish_and_deliver(&world, &people[2], "hidden").await;
+    publish_and_deliver(&world, &people[3], "shown").await;
     add_blockers(&world, 1, 5_001).await;
     for blocker in [&people[2], &people[4]] {
         done(&world, blocker, "block", viewer).await;
@@ -455,7 +449,7 @@ async fn a_process_that_caches_users_and_sessions_knows_its_own_blocks_at_once()
     let world = World::with(&["--redis-user-cache", "1000000"]).await;
     let people = world.people(2).await;
     let [ada, ben] = &people[..] else { unreachable!() };
-    publish(&world, ben, "post").await;
+    publish_and_deliver(&world, ben, "post").await;
     let query = "{ user(by: { username: \"ann1\" }) { isPrivate posts { totalCount } } }";
     let posts = async || {
         let data = world.data(Some(&ada.token), query, Value::Null).await;
@@ -507,11 +501,11 @@ async fn a_block_between_two_events_means_no_further_event_of_the_author() {
             for author in &people[1..] {
                 world.follow(&people[0], author).await;
             }
-            publish(&world, &people[0], "own").await;
+            publish_and_deliver(&world, &people[0], "own").await;
             let mut watch = watch(&world, &people[0]).await;
             // More than are loaded at once.
             for number in 0..12 {
-                publish(&world, &people[1 + number % 2], &format!("post {number}")).await;
+                publish_and_deliver(&world, &people[1 + number % 2], &format!("post {number}")).await;
             }
             assert_eq!(next(&mut watch).await.as_deref(), Some("post 0"));
             assert_eq!(next(&mut watch).await.as_deref(), Some("post 1"));
@@ -533,7 +527,7 @@ async fn posts_of_a_private_account_are_for_its_followers_and_come_back_when_it_
     let [ada, ben, eve] = &people[..] else { unreachable!() };
     world.follow(ada, ben).await;
     for number in 0..5 {
-        publish(&world, ben, &number.to_string()).await;
+        publish_and_deliver(&world, ben, &number.to_string()).await;
     }
     let query = "{ user(by: { username: \"ann1\" }) { isPrivate posts { totalCount nodes { content } } } }";
     let counts = async || {

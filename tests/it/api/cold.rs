@@ -15,19 +15,15 @@ use fanfold::store;
 use serde_json::{Value, json};
 
 use crate::harness::graph::Graph;
+use crate::harness::post::{POSTS, delete, ids, posts, publish};
 use crate::harness::sql::{Database, Kind, Server, on_every_kind};
 use crate::harness::walk::{walk, walk_posts};
-use crate::harness::world::{Person, World, archive_all, codes, deliver_all};
+use crate::harness::world::{Person, World, archive_all, codes, deliver_all, user_of};
 
 on_every_kind! {
     all_posts_of_an_author_are_paged_in_order;
     deleting_an_archived_post_is_final;
     a_page_across_redis_and_the_archive_is_one_page;
-}
-
-/// A world over an archive in this database.
-pub(crate) async fn world(database: &Database, options: &[&str]) -> World {
-    World::with(&[&["--archive-url", &database.url], options].concat()).await
 }
 
 async fn import(world: &World, authors: impl Iterator<Item = UserId>) -> Vec<u64> {
@@ -49,27 +45,11 @@ async fn import(world: &World, authors: impl Iterator<Item = UserId>) -> Vec<u64
     ids
 }
 
-pub(crate) async fn user_of(world: &World, person: &Person) -> UserId {
-    world.app.authenticate(&person.token).await.unwrap().user().unwrap()
-}
-
-const POSTS: &str = "query ($first: Int, $after: String, $last: Int, $before: String) { viewer { user {
-    posts(first: $first, after: $after, last: $last, before: $before) {
-        totalCount nodes { id } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } } }";
-
-pub(crate) async fn posts(world: &World, person: &Person, variables: Value) -> Value {
-    world.data(Some(&person.token), POSTS, variables).await["viewer"]["user"]["posts"].take()
-}
-
-pub(crate) fn ids(nodes: &Value) -> Vec<String> {
-    nodes.as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap().to_owned()).collect()
-}
-
 /// 25,000 posts of one author, of whom a thousand are hot.
 async fn all_posts_of_an_author_are_paged_in_order(kind: Kind) {
     const COUNT: usize = 6_000;
     let database = Database::new(kind).await;
-    let world = world(&database, &[]).await;
+    let world = World::with_archive(&database, &[]).await;
     let person = world.register("ada").await;
     let author = user_of(&world, &person).await;
     let mut expected = import(&world, std::iter::repeat_n(author, COUNT)).await;
@@ -125,21 +105,9 @@ async fn all_posts_of_an_author_are_paged_in_order(kind: Kind) {
     }
 }
 
-pub(crate) async fn publish(world: &World, person: &Person, content: &str) -> String {
-    let query = "mutation ($content: String!) { publish(input: { content: $content }) { post { id } } }";
-    let data = world.data(Some(&person.token), query, json!({ "content": content })).await;
-    data["publish"]["post"]["id"].as_str().unwrap().to_owned()
-}
-
-pub(crate) async fn delete(world: &World, person: &Person, id: &str) -> Value {
-    let query =
-        "mutation ($id: ID!) { deletePost(input: { postId: $id }) { deletedPostId userErrors { code } } }";
-    world.data(Some(&person.token), query, json!({ "id": id })).await["deletePost"].take()
-}
-
 async fn deleting_an_archived_post_is_final(kind: Kind) {
     let database = Database::new(kind).await;
-    let world = world(&database, &["--post-hot-limit", "2"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "2"]).await;
     let people = world.people(2).await;
     let mut published = Vec::new();
     for number in 0..6 {
@@ -193,7 +161,7 @@ async fn deleting_an_archived_post_is_final(kind: Kind) {
 
 async fn a_page_across_redis_and_the_archive_is_one_page(kind: Kind) {
     let database = Database::new(kind).await;
-    let world = world(&database, &["--post-hot-limit", "5"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "5"]).await;
     let person = world.register("ada").await;
     let mut published = Vec::new();
     for number in 0..12 {
@@ -368,7 +336,7 @@ async fn a_lower_limit_applies_to_existing_posts() {
 #[tokio::test]
 async fn readiness_reports_that_nothing_can_be_archived() {
     let database = Database::new(Kind::Sqlite).await;
-    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
     let mover = tokio::spawn(world.app.mover().work(std::future::pending()));
     let until = async |expected_page: &str| {
@@ -403,7 +371,7 @@ async fn readiness_reports_that_nothing_can_be_archived() {
 #[tokio::test]
 async fn only_the_deleted_posts_near_the_page_are_read() {
     let database = Database::new(Kind::Sqlite).await;
-    let world = world(&database, &["--post-hot-limit", "10"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "10"]).await;
     let person = world.register("ada").await;
     let author = user_of(&world, &person).await;
     let all = import(&world, std::iter::repeat_n(author, 900)).await;
@@ -443,7 +411,8 @@ async fn lock_visits(database: &Database) -> sqlx::PgConnection {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_that_use_all_connections_do_not_delay_movers_and_their_statements_end_with_them() {
     let database = Database::new(Kind::Postgres).await;
-    let world = world(&database, &["--post-hot-limit", "1", "--archive-connections", "2"]).await;
+    let world =
+        World::with_archive(&database, &["--post-hot-limit", "1", "--archive-connections", "2"]).await;
     let person = world.register("ada").await;
     world.app.open_archive().await.unwrap();
     for number in 0..3 {

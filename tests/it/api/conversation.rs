@@ -7,36 +7,14 @@ use fanfold::model::id::{PostId, UserId};
 use fanfold::model::post::{Content, Visibility};
 use serde_json::{Value, json};
 
-use crate::api::batching::cost;
-use crate::api::cold::{delete, world};
-use crate::api::period::global_id;
+use crate::harness::cost::cost;
+use crate::harness::id::global;
+use crate::harness::post::{PUBLISH, delete, post, try_publish};
 use crate::harness::sql::{Database, Kind};
 use crate::harness::world::{Person, World, archive_all};
 
-const PUBLISH: &str = "mutation ($input: PublishInput!) { publish(input: $input) {
-    post { id } userErrors { code field message } } }";
-
-/// Publishes a post, and returns its id, or else its error.
-pub(super) async fn publish(world: &World, person: &Person, input: Value) -> Result<String, Value> {
-    let mut input = input;
-    input["content"] = json!("x");
-    world.clock.advance(std::time::Duration::from_millis(1));
-    let mut payload = world.data(Some(&person.token), PUBLISH, json!({ "input": input })).await;
-    let payload = &mut payload["publish"];
-    match payload["post"]["id"].as_str() {
-        Some(id) => Ok(id.to_owned()),
-        None => Err(json!([payload["userErrors"][0]["code"], payload["userErrors"][0]["field"]])),
-    }
-}
-
 async fn reply(world: &World, person: &Person, parent: &str) -> String {
-    publish(world, person, json!({ "inReplyTo": parent })).await.unwrap()
-}
-
-/// Returns these fields of a post.
-pub(super) async fn post(world: &World, person: &Person, id: &str, fields: &str) -> Value {
-    let query = format!("query ($id: ID!) {{ post(id: $id) {{ {fields} }} }}");
-    world.data(Some(&person.token), &query, json!({ "id": id })).await["post"].take()
+    try_publish(world, person, json!({ "inReplyTo": parent })).await.unwrap()
 }
 
 /// Returns all posts of a list, read page by page.
@@ -79,9 +57,9 @@ async fn walk(
 async fn a_reply_is_listed_counted_and_shows_its_parent() {
     let world = World::new().await;
     let [ada, bob] = [world.register("ada").await, world.register("bob").await];
-    let parent = publish(&world, &ada, json!({})).await.unwrap();
+    let parent = try_publish(&world, &ada, json!({})).await.unwrap();
     let child = reply(&world, &bob, &parent).await;
-    let quoting = publish(&world, &bob, json!({ "quoteOf": parent })).await.unwrap();
+    let quoting = try_publish(&world, &bob, json!({ "quoteOf": parent })).await.unwrap();
     let fields = "isReply inReplyTo { id author { username } } isQuote quoteOf { id } replyCount quoteCount
         replies { nodes { id author { relation { status } } } } quotes { edges { node { id } } } ancestors { id }";
     let (none, one) = (json!({ "nodes": [] }), json!({ "edges": [] }));
@@ -116,27 +94,35 @@ async fn what_cannot_be_referred_to_is_an_error_that_names_the_field() {
     let [ada, bob, eve] =
         [world.register("ada").await, world.register("bob").await, world.register("eve").await];
     world.follow(&bob, &ada).await;
-    let public = publish(&world, &ada, json!({})).await.unwrap();
-    let limited = publish(&world, &ada, json!({ "visibility": "FOLLOWERS" })).await.unwrap();
-    let gone = publish(&world, &ada, json!({})).await.unwrap();
+    let public = try_publish(&world, &ada, json!({})).await.unwrap();
+    let limited = try_publish(&world, &ada, json!({ "visibility": "FOLLOWERS" })).await.unwrap();
+    let gone = try_publish(&world, &ada, json!({})).await.unwrap();
     delete(&world, &ada, &gone).await;
     let unknown = "UG9zdDo3Nzc3";
     let error = |code: &str, field: &str| Err(json!([code, ["input", field]]));
     for post in [unknown, &gone] {
-        let found = publish(&world, &bob, json!({ "inReplyTo": post })).await;
+        let found = try_publish(&world, &bob, json!({ "inReplyTo": post })).await;
         assert_eq!(found, error("NOT_FOUND", "inReplyTo"));
-        assert_eq!(publish(&world, &bob, json!({ "quoteOf": post })).await, error("NOT_FOUND", "quoteOf"));
+        assert_eq!(
+            try_publish(&world, &bob, json!({ "quoteOf": post })).await,
+            error("NOT_FOUND", "quoteOf")
+        );
     }
     // Eve does not follow Ada.
-    let hidden = publish(&world, &eve, json!({ "inReplyTo": limited, "visibility": "FOLLOWERS" })).await;
+    let hidden = try_publish(&world, &eve, json!({ "inReplyTo": limited, "visibility": "FOLLOWERS" })).await;
     assert_eq!(hidden, error("NOT_FOUND", "inReplyTo"));
-    let too_visible = publish(&world, &bob, json!({ "inReplyTo": limited })).await;
+    let too_visible = try_publish(&world, &bob, json!({ "inReplyTo": limited })).await;
     assert_eq!(too_visible, error("VISIBILITY", "visibility"));
-    assert_eq!(publish(&world, &bob, json!({ "quoteOf": limited })).await, error("VISIBILITY", "quoteOf"));
-    assert!(publish(&world, &bob, json!({ "inReplyTo": limited, "visibility": "FOLLOWERS" })).await.is_ok());
+    assert_eq!(
+        try_publish(&world, &bob, json!({ "quoteOf": limited })).await,
+        error("VISIBILITY", "quoteOf")
+    );
+    assert!(
+        try_publish(&world, &bob, json!({ "inReplyTo": limited, "visibility": "FOLLOWERS" })).await.is_ok()
+    );
     let private = "mutation { updateProfile(input: { isPrivate: true }) { userErrors { code } } }";
     world.data(Some(&ada.token), private, Value::Null).await;
-    assert_eq!(publish(&world, &bob, json!({ "quoteOf": public })).await, error("VISIBILITY", "quoteOf"));
+    assert_eq!(try_publish(&world, &bob, json!({ "quoteOf": public })).await, error("VISIBILITY", "quoteOf"));
     // A user's id is no post's.
     let input = json!({ "input": { "content": "x", "inReplyTo": "VXNlcjox" } });
     let response = world.ask(Some(&bob.token), PUBLISH, input).await;
@@ -149,36 +135,36 @@ async fn what_cannot_be_referred_to_is_an_error_that_names_the_field() {
 async fn an_attempt_that_succeeded_succeeds_again_after_its_parent_is_deleted() {
     let world = World::new().await;
     let [ada, bob] = [world.register("ada").await, world.register("bob").await];
-    let parent = publish(&world, &ada, json!({})).await.unwrap();
-    let other = publish(&world, &ada, json!({})).await.unwrap();
+    let parent = try_publish(&world, &ada, json!({})).await.unwrap();
+    let other = try_publish(&world, &ada, json!({})).await.unwrap();
     let input = json!({ "inReplyTo": parent, "idempotencyKey": "k" });
-    let published = publish(&world, &bob, input.clone()).await.unwrap();
-    assert_eq!(publish(&world, &bob, input.clone()).await.as_ref(), Ok(&published));
+    let published = try_publish(&world, &bob, input.clone()).await.unwrap();
+    assert_eq!(try_publish(&world, &bob, input.clone()).await.as_ref(), Ok(&published));
     let another = json!({ "inReplyTo": other, "idempotencyKey": "k" });
     let mismatch = Err(json!(["IDEMPOTENCY_MISMATCH", ["input", "idempotencyKey"]]));
-    assert_eq!(publish(&world, &bob, another).await, mismatch);
+    assert_eq!(try_publish(&world, &bob, another).await, mismatch);
     delete(&world, &ada, &parent).await;
-    assert_eq!(publish(&world, &bob, input).await.as_ref(), Ok(&published));
+    assert_eq!(try_publish(&world, &bob, input).await.as_ref(), Ok(&published));
     assert_eq!(post(&world, &ada, &other, "replyCount").await["replyCount"], 0);
 }
 
 #[tokio::test]
 async fn pages_of_replies_are_those_that_the_viewer_may_see_hot_and_archived() {
     let database = Database::new(Kind::Sqlite).await;
-    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "1"]).await;
     let [ada, bob, eve] =
         [world.register("ada").await, world.register("bob").await, world.register("eve").await];
     world.follow(&ada, &eve).await;
-    let parent = publish(&world, &ada, json!({})).await.unwrap();
+    let parent = try_publish(&world, &ada, json!({})).await.unwrap();
     let mut all = Vec::new();
     for number in 0..9 {
         let visibility = if number % 3 == 1 { "FOLLOWERS" } else { "PUBLIC" };
         let input = json!({ "inReplyTo": parent, "visibility": visibility });
-        all.insert(0, (visibility, publish(&world, &eve, input).await.unwrap()));
+        all.insert(0, (visibility, try_publish(&world, &eve, input).await.unwrap()));
     }
     let quotes: Vec<String> = {
-        let one = publish(&world, &bob, json!({ "quoteOf": parent })).await.unwrap();
-        vec![publish(&world, &eve, json!({ "quoteOf": parent })).await.unwrap(), one]
+        let one = try_publish(&world, &bob, json!({ "quoteOf": parent })).await.unwrap();
+        vec![try_publish(&world, &eve, json!({ "quoteOf": parent })).await.unwrap(), one]
     };
     let everything: Vec<String> = all.iter().map(|(_, id)| id.clone()).collect();
     let public: Vec<String> =
@@ -211,7 +197,7 @@ async fn pages_of_replies_are_those_that_the_viewer_may_see_hot_and_archived() {
         );
         if !is_archived {
             // Ada's newest post stays hot.
-            publish(&world, &ada, json!({})).await.unwrap();
+            try_publish(&world, &ada, json!({})).await.unwrap();
             archive_all(&world.app).await;
             assert!(!world.redis.raw::<bool>(&["HEXISTS", "ff:{p1}:post", "author"]));
         }
@@ -232,7 +218,7 @@ async fn pages_of_replies_are_those_that_the_viewer_may_see_hot_and_archived() {
 async fn a_cursor_belongs_to_one_list_of_one_post() {
     let world = World::new().await;
     let ada = world.register("ada").await;
-    let parent = publish(&world, &ada, json!({})).await.unwrap();
+    let parent = try_publish(&world, &ada, json!({})).await.unwrap();
     let other = reply(&world, &ada, &parent).await;
     let cursor = post(&world, &ada, &parent, "replies { pageInfo { endCursor } }").await["replies"]["pageInfo"]
         ["endCursor"]
@@ -253,7 +239,7 @@ async fn a_cursor_belongs_to_one_list_of_one_post() {
 async fn ancestors_are_read_eight_at_a_time_up_to_the_first_that_is_gone() {
     let world = World::new().await;
     let ada = world.register("ada").await;
-    let mut thread = vec![publish(&world, &ada, json!({})).await.unwrap()];
+    let mut thread = vec![try_publish(&world, &ada, json!({})).await.unwrap()];
     for _ in 0..50 {
         thread.push(reply(&world, &ada, thread.last().unwrap()).await);
     }
@@ -285,9 +271,9 @@ async fn round_trips_do_not_grow_with_the_number_of_posts() {
     let world = World::with(&["--post-publishes-per-author", "1000"]).await;
     let [ada, bob] = [world.register("ada").await, world.register("bob").await];
     world.follow(&ada, &bob).await;
-    let parent = publish(&world, &ada, json!({})).await.unwrap();
+    let parent = try_publish(&world, &ada, json!({})).await.unwrap();
     for _ in 0..105 {
-        publish(&world, &bob, json!({ "inReplyTo": parent, "quoteOf": parent })).await.unwrap();
+        try_publish(&world, &bob, json!({ "inReplyTo": parent, "quoteOf": parent })).await.unwrap();
     }
     let (plain, _) = cost(&world, &ada, &format!("{{ post(id: \"{parent}\") {{ id }} }}")).await;
     for first in [1, 20, 100] {
@@ -308,7 +294,7 @@ async fn round_trips_do_not_grow_with_the_number_of_posts() {
         assert_eq!(with - without, 2, "{first}");
     }
     let before = world.app.store().round_trips();
-    publish(&world, &bob, json!({})).await.unwrap();
+    try_publish(&world, &bob, json!({})).await.unwrap();
     let plain = world.app.store().round_trips() - before;
     reply(&world, &bob, &parent).await;
     let replying = world.app.store().round_trips() - before - plain;
@@ -333,7 +319,7 @@ async fn round_trips_do_not_grow_with_the_length_and_the_depth_of_a_thread() {
         let posts: Vec<NewPost> = replies.into_iter().map(post).collect();
         world.app.import_posts(&posts).await.unwrap()
     };
-    let parent = publish(&world, &ada, json!({})).await.unwrap();
+    let parent = try_publish(&world, &ada, json!({})).await.unwrap();
     let root = PostId::new(1).unwrap();
     for _ in 0..10 {
         import(vec![Reply::to(root, None); 1_000]).await;
@@ -357,7 +343,7 @@ async fn round_trips_do_not_grow_with_the_length_and_the_depth_of_a_thread() {
         place = Some(Reply::to(last, place.as_ref()));
         last = import(place.iter().cloned().collect()).await[0];
     }
-    let last = global_id(last);
+    let last = global("Post", last);
     let query = format!("{{ post(id: \"{last}\") {{ ancestors(first: 40) {{ id }} }} }}");
     let shown = world.data(Some(&ada.token), &query, Value::Null).await;
     assert_eq!(shown["post"]["ancestors"].as_array().unwrap().len(), 40);

@@ -7,9 +7,7 @@ use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
 use serde_json::{Value, json};
 
-use crate::harness::world::{PASSWORD, Person, World, codes};
-
-const DAY: Duration = Duration::from_hours(24);
+use crate::harness::world::{DAY, PASSWORD, Person, World, codes};
 
 const DELETE: &str = "mutation ($input: DeleteAccountInput!) { deleteAccount(input: $input) {
     deletionAt userErrors { code field message } } }";

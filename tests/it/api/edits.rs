@@ -10,8 +10,8 @@ use fanfold::store;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::api::batching::cost;
-use crate::api::cold::{delete, publish, world};
+use crate::harness::cost::cost;
+use crate::harness::post::{delete, publish};
 use crate::harness::sql::{Database, Kind, on_every_kind};
 use crate::harness::world::{Person, World, archive_all, deliver_all};
 
@@ -344,7 +344,7 @@ async fn earlier_versions_cost_one_round_trip_and_only_where_there_are_some() {
 
 async fn an_archived_post_is_edited_like_a_hot_one(kind: Kind) {
     let database = Database::new(kind).await;
-    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "1"]).await;
     let people = world.people(2).await;
     let post = publish(&world, &people[0], "0").await;
     edit_to(&world, &people[0], &post, "1", Some("hot")).await;

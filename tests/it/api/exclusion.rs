@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::api::batching::cost;
-use crate::harness::world::{PASSWORD, Person, World, codes, deliver_all};
+use crate::harness::cost::cost;
+use crate::harness::post::publish_and_deliver;
+use crate::harness::world::{PASSWORD, Person, World, codes};
 
 const RELATION: &str = "relation { mutedSince mutedUntil muteScope status }";
 
@@ -24,13 +25,6 @@ async fn unmute(world: &World, viewer: &Person, other: &Person) -> Value {
         "mutation ($id: ID!) {{ unmute(input: {{ userId: $id }}) {{ {RELATION} userErrors {{ code field }} }} }}"
     );
     world.data(Some(&viewer.token), &query, json!({ "id": other.id })).await["unmute"].take()
-}
-
-async fn publish(world: &World, author: &Person, content: &str) {
-    let query =
-        "mutation ($content: String!) { publish(input: { content: $content }) { userErrors { code } } }";
-    world.data(Some(&author.token), query, json!({ "content": content })).await;
-    deliver_all(&world.app).await;
 }
 
 /// Returns the contents of the viewer's home timeline.
@@ -62,8 +56,8 @@ async fn a_mute_hides_a_users_posts_from_the_viewers_timeline_and_nowhere_else()
     for followee in [ben, eve] {
         world.follow(ada, followee).await;
     }
-    publish(&world, ben, "before").await;
-    publish(&world, eve, "other").await;
+    publish_and_deliver(&world, ben, "before").await;
+    publish_and_deliver(&world, eve, "other").await;
     assert_eq!(timeline(&world, ada).await, json!(["other", "before"]));
 
     let since = "2026-01-01T00:00:00.000Z";
@@ -76,7 +70,7 @@ async fn a_mute_hides_a_users_posts_from_the_viewers_timeline_and_nowhere_else()
         "userErrors": [],
     });
     assert_eq!(mute(&world, ada, ben, "").await, expected);
-    publish(&world, ben, "during").await;
+    publish_and_deliver(&world, ben, "during").await;
     assert_eq!(timeline(&world, ada).await, json!(["other"]));
     assert_eq!(muted(&world, ada).await, json!(["ann1"]));
 
@@ -104,7 +98,7 @@ async fn a_mute_ends_at_its_time_and_repeating_it_replaces_scope_and_end() {
     let people = world.people(2).await;
     let [ada, ben] = &people[..] else { unreachable!() };
     world.follow(ada, ben).await;
-    publish(&world, ben, "post").await;
+    publish_and_deliver(&world, ben, "post").await;
     let until = "until: \"2026-01-01T00:01:00Z\"";
     assert_eq!(mute(&world, ada, ben, until).await["relation"]["mutedUntil"], "2026-01-01T00:01:00.000Z");
     world.clock.advance(Duration::from_secs(59));
@@ -165,7 +159,7 @@ async fn the_mutes_of_a_user_outlive_all_sessions() {
     let people = world.people(2).await;
     let [ada, ben] = &people[..] else { unreachable!() };
     world.follow(ada, ben).await;
-    publish(&world, ben, "post").await;
+    publish_and_deliver(&world, ben, "post").await;
     mute(&world, ada, ben, "").await;
     world.data(Some(&ada.token), "mutation { logoutEverywhere { userErrors { code } } }", Value::Null).await;
     let login = "mutation ($password: String!) { login(input: { username: \"ann0\", password: $password }) {
@@ -190,7 +184,7 @@ async fn a_process_that_caches_sessions_knows_its_own_mutes_at_once() {
     let people = world.people(2).await;
     let [ada, ben] = &people[..] else { unreachable!() };
     world.follow(ada, ben).await;
-    publish(&world, ben, "post").await;
+    publish_and_deliver(&world, ben, "post").await;
     for _ in 0..3 {
         assert_eq!(timeline(&world, ada).await, json!(["post"]));
         mute(&world, ada, ben, "").await;
@@ -205,7 +199,7 @@ async fn mutes_apply_to_requests_that_are_charged() {
     let people = world.people(2).await;
     let [ada, ben] = &people[..] else { unreachable!() };
     world.follow(ada, ben).await;
-    publish(&world, ben, "post").await;
+    publish_and_deliver(&world, ben, "post").await;
     mute(&world, ada, ben, "").await;
     assert_eq!(timeline(&world, ada).await, json!([]));
 }
@@ -235,12 +229,12 @@ async fn the_old_posts_of_a_muted_user_cost_nothing() {
         world.follow(ada, followee).await;
     }
     for number in 0..20 {
-        publish(&world, eve, &format!("eve {number}")).await;
+        publish_and_deliver(&world, eve, &format!("eve {number}")).await;
     }
     let query = "{ viewer { timeline(first: 20) { nodes { content } } } }";
     let (_, without) = cost(&world, ada, query).await;
     for number in 0..40 {
-        publish(&world, ben, &format!("ben {number}")).await;
+        publish_and_deliver(&world, ben, &format!("ben {number}")).await;
     }
     mute(&world, ada, ben, "").await;
     let data = world.data(Some(&ada.token), query, Value::Null).await;
@@ -298,7 +292,7 @@ async fn five_thousand_mutes_cost_no_command_once_they_are_cached() {
     let people = world.people(3).await;
     let [ada, ben, eve] = &people[..] else { unreachable!() };
     world.follow(ada, ben).await;
-    publish(&world, ben, "post").await;
+    publish_and_deliver(&world, ben, "post").await;
     let key_read = "{ user(by: { username: \"ann1\" }) { followers { nodes { username relation { status mutedSince } } } } }";
     let timeline = "{ viewer { timeline { nodes { content author { relation { mutedSince } } } } } }";
     let without = (cost(&world, ada, key_read).await, cost(&world, ada, timeline).await);
@@ -319,12 +313,12 @@ async fn a_page_whose_first_posts_are_by_a_muted_author_takes_two_round_trips_mo
         world.follow(ada, followee).await;
     }
     for number in 0..50 {
-        publish(&world, eve, &format!("eve {number}")).await;
+        publish_and_deliver(&world, eve, &format!("eve {number}")).await;
     }
     let query = "{ viewer { timeline(first: 50) { nodes { content } } } }";
     let (trips, _) = cost(&world, ada, query).await;
     for number in 0..49 {
-        publish(&world, ben, &format!("ben {number}")).await;
+        publish_and_deliver(&world, ben, &format!("ben {number}")).await;
     }
     mute(&world, ada, ben, "").await;
     let data = world.data(Some(&ada.token), query, Value::Null).await;

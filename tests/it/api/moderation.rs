@@ -3,21 +3,17 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use fanfold::model::id::UserId;
 use fanfold::model::moderation::{Action, ActionNote};
 use fanfold::model::moderator::Moderator;
 use serde_json::{Value, json};
 
+use crate::harness::id::global;
+use crate::harness::post::publish;
 use crate::harness::world::{PASSWORD, Person, World, archive_all, codes, deliver_all};
 
 fn user_id(number: u64) -> UserId {
     UserId::new(number).unwrap()
-}
-
-fn global(kind: &str, what: &str) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{kind}:{what}"))
 }
 
 /// Creates a world with people, of whom the first is a moderator.
@@ -30,12 +26,6 @@ async fn world(people: usize) -> (World, Vec<Person>) {
 
 async fn grant(world: &World, user: u64, is_moderator: bool) {
     world.app.set_moderator(&Moderator::Operator, user_id(user), is_moderator).await.unwrap();
-}
-
-async fn publish(world: &World, author: &Person, content: &str) -> String {
-    let query = "mutation ($content: String!) { publish(input: { content: $content }) { post { id } } }";
-    let data = world.data(Some(&author.token), query, json!({ "content": content })).await;
-    data["publish"]["post"]["id"].as_str().unwrap().to_owned()
 }
 
 /// Reports a user or a post, and returns the codes of the user errors.
@@ -425,9 +415,8 @@ async fn pages(world: &World, moderator: &Person, list: &str, arguments: &str, s
 #[tokio::test]
 async fn lists_are_paged_in_both_directions() {
     let (world, people) = world(7).await;
-    let accounts = |users: &[u64]| -> Vec<String> {
-        users.iter().map(|user| global("Account", &user.to_string())).collect()
-    };
+    let accounts =
+        |users: &[u64]| -> Vec<String> { users.iter().map(|user| global("Account", user)).collect() };
     for user in [3, 6, 4] {
         world.clock.advance(Duration::from_secs(1));
         world.app.suspend_user(&Moderator::Operator, user_id(user), ActionNote::default()).await.unwrap();

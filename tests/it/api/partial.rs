@@ -5,7 +5,7 @@ use apollo_compiler::ast::FieldDefinition;
 use apollo_compiler::schema::ExtendedType;
 use serde_json::{Value, json};
 
-use crate::api::cold::{delete, publish};
+use crate::harness::post::{delete, publish};
 use crate::harness::sql::{Kind, Server};
 use crate::harness::world::{World, archive_all, deliver_all};
 

@@ -13,10 +13,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 
-use crate::api::cold::{delete, ids, user_of, world};
 use crate::harness::graph::Graph;
+use crate::harness::id::global;
+use crate::harness::post::{delete, ids};
 use crate::harness::sql::{Database, Kind, on_every_kind};
-use crate::harness::world::{Person, World, archive_all, codes};
+use crate::harness::world::{Person, World, archive_all, codes, user_of};
 
 on_every_kind! {
     pages_of_a_period_equal_those_of_a_naive_model;
@@ -59,16 +60,11 @@ async fn publish_as(
     let posts: Vec<NewPost> = times.iter().enumerate().map(post).collect();
     let published = world.app.import_posts(&posts).await.unwrap();
     let known = |(id, post): (PostId, &NewPost)| Known {
-        id: global_id(id),
+        id: global("Post", id),
         at: post.created_at,
         visibility: post.visibility,
     };
     published.into_iter().zip(&posts).map(known).rev().collect()
-}
-
-pub(super) fn global_id(id: PostId) -> String {
-    use base64::Engine as _;
-    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(format!("Post:{id}"))
 }
 
 fn instant(at: Timestamp) -> String {
@@ -95,7 +91,7 @@ struct Author {
 
 impl Author {
     async fn new(database: &Database) -> Self {
-        let world = world(database, &["--post-hot-limit", "40"]).await;
+        let world = World::with_archive(database, &["--post-hot-limit", "40"]).await;
         let person = world.register("ada").await;
         let author = user_of(&world, &person).await;
         let mut rng = StdRng::seed_from_u64(17);

@@ -6,10 +6,10 @@ use fanfold::model::clock::{Period, Timestamp};
 use fanfold::model::id::UserId;
 use serde_json::{Value, json};
 
-use crate::api::batching::cost;
-use crate::api::cold::{delete, user_of, world};
+use crate::harness::cost::cost;
+use crate::harness::post::delete;
 use crate::harness::sql::{Database, Kind, on_every_kind};
-use crate::harness::world::{Person, World, archive_all, deliver_all};
+use crate::harness::world::{Person, World, archive_all, deliver_all, user_of};
 
 on_every_kind! {
     a_visibility_stays_the_same_in_the_archive;
@@ -105,7 +105,7 @@ async fn a_retry_has_the_same_visibility() {
 
 async fn a_visibility_stays_the_same_in_the_archive(kind: Kind) {
     let database = Database::new(kind).await;
-    let world = world(&database, &["--post-hot-limit", "2"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "2"]).await;
     let person = world.register("ada").await;
     let author = user_of(&world, &person).await;
     let mut limited = Vec::new();
@@ -137,7 +137,7 @@ async fn a_visibility_stays_the_same_in_the_archive(kind: Kind) {
 #[tokio::test]
 async fn a_post_with_an_unknown_visibility_is_not_shown() {
     let database = Database::new(Kind::Sqlite).await;
-    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
     let query = "query ($id: ID!) { post(id: $id) { content } }";
     let hot = publish_limited(&world, &person).await;
@@ -154,7 +154,7 @@ async fn a_post_with_an_unknown_visibility_is_not_shown() {
 #[tokio::test]
 async fn a_check_finds_and_repairs_wrong_counts_of_posts_for_followers() {
     let database = Database::new(Kind::Sqlite).await;
-    let world = world(&database, &["--post-hot-limit", "4"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "4"]).await;
     let person = world.register("ada").await;
     let author = user_of(&world, &person).await;
     for number in 0..10 {
@@ -194,7 +194,7 @@ async fn a_check_finds_and_repairs_wrong_counts_of_posts_for_followers() {
 #[tokio::test]
 async fn a_public_page_costs_the_same_however_many_archived_posts_are_for_followers_only() {
     let database = Database::new(Kind::Sqlite).await;
-    let world = world(&database, &["--post-hot-limit", "2"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "2"]).await;
     let (author, stranger) = (world.register("ada").await, world.register("ben").await);
     let query = "{ user(by: { username: \"ada\" }) { posts(first: 1) { totalCount nodes { content }
         pageInfo { hasNextPage hasPreviousPage } } } }";

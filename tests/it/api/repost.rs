@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::api::batching::cost;
-use crate::api::cold::{delete, world};
-use crate::api::conversation::{post, publish};
+use crate::harness::cost::cost;
+use crate::harness::post::{delete, post, try_publish};
 use crate::harness::sql::{Database, Kind};
 use crate::harness::world::{Person, World, archive_all, deliver_all};
 
@@ -66,14 +65,14 @@ async fn people(world: &World) -> [Person; 4] {
 async fn a_repost_shows_a_post_to_the_followers_of_the_user_who_reposts_it() {
     let world = World::new().await;
     let [ada, bob, cem, eve] = people(&world).await;
-    let original = publish(&world, &eve, json!({})).await.unwrap();
-    let plain = publish(&world, &bob, json!({})).await.unwrap();
+    let original = try_publish(&world, &eve, json!({})).await.unwrap();
+    let plain = try_publish(&world, &bob, json!({})).await.unwrap();
     assert_eq!(timeline(&world, &ada, "").await, [entry(&plain, &[])]);
     assert_eq!(change(&world, &bob, REPOST, &original).await, json!([1, true]));
     assert_eq!(change(&world, &bob, REPOST, &original).await, json!([1, true]), "repeated");
     assert_eq!(timeline(&world, &ada, "").await, [entry(&original, &["bob"]), entry(&plain, &[])]);
     // Another repost moves the post up, and both users are named.
-    let newer = publish(&world, &bob, json!({})).await.unwrap();
+    let newer = try_publish(&world, &bob, json!({})).await.unwrap();
     assert_eq!(change(&world, &cem, REPOST, &original).await, json!([2, true]));
     let both = entry(&original, &["cem", "bob"]);
     let all = [both, entry(&newer, &[]), entry(&plain, &[])];
@@ -109,8 +108,8 @@ async fn a_repost_shows_a_post_to_the_followers_of_the_user_who_reposts_it() {
 async fn reposts_are_among_the_posts_of_the_user_who_reposts() {
     let world = World::new().await;
     let [ada, bob, _, eve] = people(&world).await;
-    let original = publish(&world, &eve, json!({})).await.unwrap();
-    let plain = publish(&world, &bob, json!({})).await.unwrap();
+    let original = try_publish(&world, &eve, json!({})).await.unwrap();
+    let plain = try_publish(&world, &bob, json!({})).await.unwrap();
     change(&world, &bob, REPOST, &original).await;
     let query =
         "{ user(by: { username: \"bob\" }) { posts(first: 9) { totalCount nodes { id author { username } }
@@ -139,9 +138,9 @@ async fn reposts_are_among_the_posts_of_the_user_who_reposts() {
 async fn what_cannot_be_reposted_is_an_error_that_names_the_field() {
     let world = World::new().await;
     let [ada, bob, _, eve] = people(&world).await;
-    let limited = publish(&world, &bob, json!({ "visibility": "FOLLOWERS" })).await.unwrap();
-    let public = publish(&world, &bob, json!({})).await.unwrap();
-    let gone = publish(&world, &bob, json!({})).await.unwrap();
+    let limited = try_publish(&world, &bob, json!({ "visibility": "FOLLOWERS" })).await.unwrap();
+    let public = try_publish(&world, &bob, json!({})).await.unwrap();
+    let gone = try_publish(&world, &bob, json!({})).await.unwrap();
     delete(&world, &bob, &gone).await;
     let error = |code: &str| json!([code, ["input", "postId"]]);
     for id in ["UG9zdDo3Nzc3", &gone] {
@@ -155,7 +154,7 @@ async fn what_cannot_be_reposted_is_an_error_that_names_the_field() {
     let repost = fanfold_id(newest[0]);
     assert_eq!(post(&world, &bob, &repost, "id").await, Value::Null);
     assert_eq!(change(&world, &bob, REPOST, &repost).await, error("NOT_FOUND"));
-    let replied = publish(&world, &bob, json!({ "inReplyTo": repost })).await;
+    let replied = try_publish(&world, &bob, json!({ "inReplyTo": repost })).await;
     assert_eq!(replied, Err(json!(["NOT_FOUND", ["input", "inReplyTo"]])));
 
     let private = "mutation { updateProfile(input: { isPrivate: true }) { userErrors { code } } }";
@@ -175,7 +174,7 @@ fn fanfold_id(post: u64) -> String {
 async fn the_original_of_a_repost_is_hidden_from_those_who_may_not_see_it() {
     let world = World::new().await;
     let [ada, bob, _, eve] = people(&world).await;
-    let original = publish(&world, &eve, json!({})).await.unwrap();
+    let original = try_publish(&world, &eve, json!({})).await.unwrap();
     change(&world, &bob, REPOST, &original).await;
     let shown = [entry(&original, &["bob"])];
     let send = async |mutation: &str, other: &Person| {
@@ -211,10 +210,10 @@ async fn the_original_of_a_repost_is_hidden_from_those_who_may_not_see_it() {
 async fn pages_of_a_timeline_are_folded_each_for_itself() {
     let world = World::new().await;
     let [ada, bob, cem, eve] = people(&world).await;
-    let first = publish(&world, &eve, json!({})).await.unwrap();
-    let second = publish(&world, &eve, json!({})).await.unwrap();
+    let first = try_publish(&world, &eve, json!({})).await.unwrap();
+    let second = try_publish(&world, &eve, json!({})).await.unwrap();
     change(&world, &bob, REPOST, &first).await;
-    let plain = publish(&world, &bob, json!({})).await.unwrap();
+    let plain = try_publish(&world, &bob, json!({})).await.unwrap();
     change(&world, &bob, REPOST, &second).await;
     change(&world, &cem, REPOST, &first).await;
     change(&world, &cem, REPOST, &second).await;
@@ -242,10 +241,10 @@ async fn a_timeline_shows_the_replies_that_were_asked_for() {
     let [ada, bob, cem, eve] = people(&world).await;
     let mut ids = Vec::new();
     for author in [&ada, &bob, &cem, &eve] {
-        ids.push(publish(&world, author, json!({})).await.unwrap());
+        ids.push(try_publish(&world, author, json!({})).await.unwrap());
     }
     let reply = async |author: &Person, parent: &String| {
-        publish(&world, author, json!({ "inReplyTo": parent })).await.unwrap()
+        try_publish(&world, author, json!({ "inReplyTo": parent })).await.unwrap()
     };
     let own = reply(&ada, &ids[3]).await;
     let to_reader = reply(&bob, &ids[0]).await;
@@ -270,10 +269,10 @@ async fn a_timeline_shows_the_replies_that_were_asked_for() {
 #[tokio::test]
 async fn a_timeline_is_shown_while_the_archive_that_has_an_original_is_away() {
     let database = Database::new(Kind::Sqlite).await;
-    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "1"]).await;
     let [ada, bob, _, eve] = people(&world).await;
-    let original = publish(&world, &eve, json!({})).await.unwrap();
-    publish(&world, &eve, json!({})).await.unwrap();
+    let original = try_publish(&world, &eve, json!({})).await.unwrap();
+    try_publish(&world, &eve, json!({})).await.unwrap();
     archive_all(&world.app).await;
     change(&world, &bob, REPOST, &original).await;
     assert_eq!(timeline(&world, &ada, "").await, [entry(&original, &["bob"])]);
@@ -289,10 +288,10 @@ async fn round_trips_do_not_grow_with_the_number_of_reposts() {
     let world = World::with(&["--post-publishes-per-author", "1000"]).await;
     let [ada, bob, cem, eve] = people(&world).await;
     for number in 0..55 {
-        let original = publish(&world, &eve, json!({})).await.unwrap();
+        let original = try_publish(&world, &eve, json!({})).await.unwrap();
         let by = if number % 2 == 0 { &bob } else { &cem };
         change(&world, by, REPOST, &original).await;
-        publish(&world, by, json!({ "inReplyTo": original, "quoteOf": original })).await.unwrap();
+        try_publish(&world, by, json!({ "inReplyTo": original, "quoteOf": original })).await.unwrap();
     }
     deliver_all(&world.app).await;
     let mut counted = Vec::new();

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::api::batching::cost;
+use crate::harness::cost::cost;
+use crate::harness::post::publish;
 use crate::harness::sql::{Database, Kind};
 use crate::harness::world::{Person, World, archive_all, codes};
 
@@ -10,13 +11,6 @@ const SEGMENTS: &str = "query ($id: ID!) { post(id: $id) { content segments { __
     ... on MentionSegment { user { username displayName } }
     ... on HashtagSegment { hashtag { name } }
     ... on LinkSegment { url } } } }";
-
-/// Publishes a post and returns its id.
-async fn publish(world: &World, author: &Person, content: &str) -> String {
-    let query = "mutation ($content: String!) { publish(input: { content: $content }) { post { id } } }";
-    let data = world.data(Some(&author.token), query, json!({ "content": content })).await;
-    data["publish"]["post"]["id"].as_str().unwrap().to_owned()
-}
 
 /// Returns the segments of a post as a reader sees them.
 async fn segments(world: &World, reader: Option<&Person>, id: &str) -> Vec<Value> {

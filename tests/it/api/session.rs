@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::api::account::{LOGIN, is_signed_in, login};
+use crate::harness::session::{LOGIN, is_signed_in, login};
 use crate::harness::world::{PASSWORD, Redis, World, app, codes};
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use fanfold::store::batch::Batch;
 use fanfold::store::compact::{self, CompactSet};
 use serde_json::{Value, json};
 
+use crate::harness::id::global;
 use crate::harness::world::{ManualClock, Person, World, archive_all, deliver_all};
 
 const UNKNOWN: u64 = 7_700_001;
@@ -322,10 +323,6 @@ fn every_argument_that_identifies_a_user_or_a_post_has_a_row() {
     let exempt: BTreeSet<String> = EXEMPT.iter().map(|(path, _)| (*path).to_owned()).collect();
     assert_eq!(&tested | &exempt, identifying_arguments());
     assert_eq!(tested.intersection(&exempt).count(), 0);
-}
-
-fn global(kind: &str, number: u64) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{kind}:{number}"))
 }
 
 /// Returns a cursor as the server prints it: format, list, owner and position.

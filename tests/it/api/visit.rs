@@ -11,9 +11,8 @@ use fanfold::store::visit;
 use serde_json::{Value, json};
 
 use crate::harness::sql::{Database, Kind, on_every_kind};
-use crate::harness::world::{ManualClock, Person, World, app, codes, crowd};
+use crate::harness::world::{DAY, ManualClock, Person, World, app, codes, crowd};
 
-pub(crate) const DAY: Duration = Duration::from_hours(24);
 /// The day on which every test begins.
 const TODAY: i64 = ManualClock::BEGINNING / 86_400_000;
 

@@ -17,6 +17,7 @@ use fanfold::config::{DataConfig, GraphqlConfig, HttpConfig};
 use fanfold::graphql::Api;
 use fanfold::http::Routers;
 use fanfold::model::clock::{Clock, Timestamp};
+use fanfold::model::id::UserId;
 use fanfold::model::rng::Rng;
 use fanfold::store::Store;
 use http_body_util::BodyExt as _;
@@ -27,6 +28,7 @@ use tower::ServiceExt as _;
 
 pub(crate) use crate::harness::deployment::Redis;
 use crate::harness::deployment::is_on_cluster;
+use crate::harness::sql::Database;
 
 /// A clock that only the test advances.
 pub(crate) struct ManualClock(AtomicI64);
@@ -50,6 +52,9 @@ impl Clock for ManualClock {
         Timestamp::from_millis(self.0.load(Ordering::SeqCst))
     }
 }
+
+/// A day of the clock.
+pub(crate) const DAY: Duration = Duration::from_hours(24);
 
 /// The options of the command line, so that tests run with their defaults.
 #[derive(Parser)]
@@ -107,6 +112,11 @@ impl World {
     /// Creates a world with these options of the command line.
     pub(crate) async fn with(options: &[&str]) -> Self {
         Self::on(Redis::start(), options).await
+    }
+
+    /// Creates a world with an archive in this database.
+    pub(crate) async fn with_archive(database: &Database, options: &[&str]) -> Self {
+        Self::with(&[&["--archive-url", &database.url], options].concat()).await
     }
 
     pub(crate) async fn on(redis: Redis, options: &[&str]) -> Self {
@@ -204,6 +214,11 @@ impl World {
             relation { status followingSince followerSince } userErrors { code message field } } }";
         self.data(Some(&follower.token), query, json!({ "id": followee.id })).await["unfollow"].take()
     }
+}
+
+/// Returns the user that a person is signed in as.
+pub(crate) async fn user_of(world: &World, person: &Person) -> UserId {
+    world.app.authenticate(&person.token).await.unwrap().user().unwrap()
 }
 
 /// Delivers every post to the timelines of its readers.

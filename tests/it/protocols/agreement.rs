@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::api::cold::{delete, ids, posts, publish, world};
+use crate::harness::post::{delete, ids, posts, publish};
 use crate::harness::sql::{Database, Kind};
 use crate::harness::world::{World, archive_all};
 
 #[tokio::test]
 async fn an_archive_of_another_redis_is_rejected_until_it_is_adopted() {
     let database = Database::new(Kind::Sqlite).await;
-    let (one, other) = (world(&database, &["--post-hot-limit", "1"]).await, world(&database, &[]).await);
+    let (one, other) = (
+        World::with_archive(&database, &["--post-hot-limit", "1"]).await,
+        World::with_archive(&database, &[]).await,
+    );
     let person = one.register("ada").await;
     publish(&one, &person, "first").await;
     publish(&one, &person, "second").await;
@@ -33,7 +36,7 @@ async fn an_archive_of_another_redis_is_rejected_until_it_is_adopted() {
 #[tokio::test]
 async fn a_post_that_conflicts_with_the_archive_stays_in_redis_and_is_reported() {
     let database = Database::new(Kind::Sqlite).await;
-    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
     world.app.open_archive().await.unwrap();
     for number in 0..3 {
@@ -75,7 +78,7 @@ async fn an_entry_that_a_mover_does_not_know_is_set_aside_and_blocks_nothing() {
 #[tokio::test]
 async fn counts_that_differ_from_the_archive_are_found_and_repaired() {
     let database = Database::new(Kind::Sqlite).await;
-    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
     for number in 0..5 {
         publish(&world, &person, &number.to_string()).await;
@@ -97,7 +100,7 @@ async fn counts_that_differ_from_the_archive_are_found_and_repaired() {
 #[tokio::test]
 async fn a_post_deleted_in_the_archive_stays_deleted_though_redis_has_lost_the_deletion() {
     let database = Database::new(Kind::Sqlite).await;
-    let world = world(&database, &["--post-hot-limit", "2"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "2"]).await;
     let person = world.register("ada").await;
     world.app.open_archive().await.unwrap();
     for number in 0..4 {
@@ -115,7 +118,7 @@ async fn a_post_deleted_in_the_archive_stays_deleted_though_redis_has_lost_the_d
 #[tokio::test]
 async fn ids_in_the_archive_are_not_issued_again_by_a_redis_that_has_lost_them() {
     let database = Database::new(Kind::Sqlite).await;
-    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
     for number in 0..3 {
         publish(&world, &person, &number.to_string()).await;
@@ -130,7 +133,7 @@ async fn ids_in_the_archive_are_not_issued_again_by_a_redis_that_has_lost_them()
 #[tokio::test]
 async fn a_mover_stops_when_another_archive_is_adopted() {
     let (one, other) = (Database::new(Kind::Sqlite).await, Database::new(Kind::Sqlite).await);
-    let world = world(&one, &["--post-hot-limit", "1"]).await;
+    let world = World::with_archive(&one, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
     archive_all(&world.app).await;
     world_on(&world, &other).await.adopt_archive().await.unwrap();
@@ -147,7 +150,7 @@ async fn a_mover_stops_when_another_archive_is_adopted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_post_that_the_database_rejects_blocks_no_others() {
     let database = Database::new(Kind::Postgres).await;
-    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
     for number in 0..5 {
         publish(&world, &person, &number.to_string()).await;
@@ -176,7 +179,7 @@ async fn world_on(world: &World, database: &Database) -> fanfold::app::App {
 #[tokio::test]
 async fn a_wrong_count_fails_no_page_and_is_corrected_while_posts_wait_to_be_archived() {
     let database = Database::new(Kind::Sqlite).await;
-    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "1"]).await;
     let people = world.people(2).await;
     world.follow(&people[1], &people[0]).await;
     for number in 0..5 {

@@ -8,7 +8,7 @@ use fanfold::model::page::{Direction, Window};
 use fanfold::model::user::UserFields;
 use serde_json::Value;
 
-use crate::api::cold::publish;
+use crate::harness::post::publish;
 use crate::harness::sql::Kind;
 use crate::harness::stage::Call::{Follow, Move, Publish, Read};
 use crate::harness::stage::{STRATEGIES, Stage};

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::relation::MuteScope;
 use serde_json::{Value, json};
+
+use crate::harness::id::global;
 
 /// A naive model of what users have done.
 #[derive(Default)]
@@ -91,10 +91,6 @@ impl Model {
         }
         lines
     }
-}
-
-pub(super) fn global(kind: &str, id: u64) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{kind}:{id}"))
 }
 
 pub(super) fn print(time: Timestamp) -> String {

@@ -16,8 +16,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 
-use crate::api::export::model::{Model, global, print};
+use crate::api::export::model::{Model, print};
 use crate::harness::graph::Graph;
+use crate::harness::id::global;
 use crate::harness::world::{Person, World, archive_all, deliver_all};
 
 /// Users in a random world. The owner of the export is the last one.

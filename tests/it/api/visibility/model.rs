@@ -8,6 +8,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use fanfold::model::post::Visibility;
 use serde_json::{Value, json};
 
+use crate::harness::id::global;
+
 pub(super) const USERS: usize = 12;
 
 pub(super) struct NaivePost {
@@ -80,10 +82,6 @@ impl Change {
 pub(super) fn printed(at: i64) -> String {
     let (second, milli) = (at.div_euclid(1_000), at.rem_euclid(1_000));
     format!("2026-01-01T{:02}:{:02}:{:02}.{milli:03}Z", second / 3_600, second / 60 % 60, second % 60)
-}
-
-pub(super) fn global(kind: &str, number: u64) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{kind}:{number}"))
 }
 
 pub(super) fn user_id(user: usize) -> String {
