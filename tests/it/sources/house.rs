@@ -1,5 +1,5 @@
-//! The layering: which layers may import which, and where foreign crates belong. A failure here means that the design
-//! is being bent, not that the test is in the way.
+//! The layering: which layers may import which, where foreign crates belong, and what tests may import. A failure here
+//! means that the design is being bent, not that the test is in the way.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -76,9 +76,9 @@ const HOMES: [(&str, &[&str]); 51] = [
     ("unicode_properties", &["model/entity"]),
 ];
 
-/// Returns the sources, each with its path below `src` and its lines of code.
-fn sources() -> Vec<(String, Vec<String>)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+/// Returns the sources in this folder, each with its path below the folder and its lines of code.
+fn sources(folder: &str) -> Vec<(String, Vec<String>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut sources = Vec::new();
     let mut open = vec![root.clone()];
     while let Some(directory) = open.pop() {
@@ -112,7 +112,7 @@ fn named_after<'a>(line: &'a str, beginning: &'a str) -> impl Iterator<Item = &'
 #[test]
 fn every_layer_imports_only_those_below_it() {
     let mut violations = Vec::new();
-    for (file, lines) in sources() {
+    for (file, lines) in sources("src") {
         let layer = file.split(['/', '.']).next().unwrap();
         let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| *name == layer) else {
             assert!(["lib", "main"].contains(&layer), "{file} is in no layer");
@@ -134,7 +134,7 @@ fn every_layer_imports_only_those_below_it() {
 #[test]
 fn foreign_crates_stay_in_their_homes() {
     let mut violations = Vec::new();
-    for (file, lines) in sources() {
+    for (file, lines) in sources("src") {
         for (number, line) in lines.iter().enumerate() {
             for (foreign, homes) in HOMES {
                 let beginning = format!("{foreign}::");
@@ -150,7 +150,7 @@ fn foreign_crates_stay_in_their_homes() {
 
 #[test]
 fn every_file_begins_with_module_docs() {
-    for (file, lines) in sources() {
+    for (file, lines) in sources("src") {
         let first = lines.first().map_or("", String::as_str);
         assert!(first.starts_with("//!") || file == "lib.rs", "src/{file} does not open with //!");
     }
@@ -158,7 +158,7 @@ fn every_file_begins_with_module_docs() {
 
 #[test]
 fn model_does_no_io_and_nothing_there_is_async() {
-    for (file, lines) in sources() {
+    for (file, lines) in sources("src") {
         if !file.starts_with("model/") {
             continue;
         }
@@ -196,13 +196,76 @@ const RAW_READS: [&str; 2] = ["app::user::read", "app::post::read"];
 #[test]
 fn users_and_posts_reach_a_viewer_through_visibility_only() {
     let mut violations = Vec::new();
-    for (file, lines) in sources().into_iter().filter(|(file, _)| !file.starts_with("app/")) {
+    for (file, lines) in sources("src").into_iter().filter(|(file, _)| !file.starts_with("app/")) {
         for (number, line) in lines.iter().enumerate() {
             for raw in RAW_READS.iter().filter(|raw| code(line).contains(**raw)) {
                 violations.push(format!(
                     "src/{file}:{}: {raw} is not for this layer; use `app::visibility`",
                     number + 1
                 ));
+            }
+        }
+    }
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+/// The folder of these tests.
+const TESTS: &str = "tests/it";
+
+/// Returns the paths that a file names beside its own, from the root of the crate, each with the number of its line.
+fn named_modules(file: &str, lines: &[String]) -> Vec<(usize, String)> {
+    let module: Vec<&str> = file.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
+    let mut named = Vec::new();
+    // The indentations of the modules within the file that are open.
+    let mut open: Vec<usize> = Vec::new();
+    for (number, line) in (1..).zip(lines) {
+        let code = code(line);
+        let indentation = code.len() - code.trim_start().len();
+        if code.trim() == "}" && open.last() == Some(&indentation) {
+            open.pop();
+        }
+        // A text that ends with the beginning of a path names none.
+        let is_path = |path: &&str| path.starts_with(|c: char| c.is_alphabetic() || "_{*$".contains(c));
+        for path in named_after(code, "crate::").filter(is_path) {
+            named.push((number, path.to_owned()));
+        }
+        let above = named_after(code, "super::").chain(named_after(code, "self::super::"));
+        for mut path in above.filter(is_path) {
+            let mut levels = 1;
+            while let Some(rest) = path.strip_prefix("super::") {
+                (path, levels) = (rest, levels + 1);
+            }
+            // The first levels lead out of the modules within the file.
+            if levels > open.len() {
+                let parents = &module[..module.len().saturating_sub(levels - open.len())];
+                named.push((number, [parents, &[path]].concat().join("::")));
+            }
+        }
+        let mut words = code.split_whitespace().rev();
+        if (words.next(), words.nth(1)) == (Some("{"), Some("mod")) {
+            open.push(indentation);
+        }
+    }
+    named
+}
+
+#[test]
+fn test_areas_import_only_the_harness_and_themselves() {
+    let is_in = |path: &str, module: &str| {
+        let rest = path.strip_prefix(module);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    let mut violations = Vec::new();
+    for (file, lines) in sources(TESTS).iter().filter(|(file, _)| file != "main.rs") {
+        // The harness, or a file of a kind of tests, or a folder.
+        let mut parts = file.trim_end_matches(".rs").split('/').filter(|part| *part != "mod");
+        let area = match (parts.next().unwrap(), parts.next()) {
+            (kind, Some(area)) if kind != "harness" => format!("{kind}::{area}"),
+            (kind, _) => kind.to_owned(),
+        };
+        for (number, path) in named_modules(file, lines) {
+            if !is_in(&path, "harness") && !is_in(&path, &area) {
+                violations.push(format!("{TESTS}/{file}:{number}: {area} must not import {path}"));
             }
         }
     }
