@@ -1,3 +1,3 @@
 //! The web pages, in a browser.
 
-pub(crate) mod page;
+mod page;
