@@ -1,4 +1,4 @@
-//! Redis, SQL servers, Fanfold servers and worlds for the tests to run in.
+//! What tests share: Redis, SQL servers, Fanfold servers and worlds to run in, and what they do and read there.
 
 pub(crate) mod check;
 pub(crate) mod cluster;
