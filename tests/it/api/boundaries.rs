@@ -446,7 +446,7 @@ async fn the_next_page_costs_no_round_trip_more_however_many_blocked_users_prece
 
 #[tokio::test]
 async fn a_process_that_caches_users_and_sessions_knows_its_own_blocks_at_once() {
-    let world = World::with(&["--redis-user-cache", "1000000"]).await;
+    let world = World::own(&["--redis-user-cache", "1000000"]).await;
     let people = world.people(2).await;
     let [ada, ben] = &people[..] else { unreachable!() };
     publish_and_deliver(&world, ben, "post").await;

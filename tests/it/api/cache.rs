@@ -76,7 +76,7 @@ async fn warm(app: &App, id: u64) {
 
 #[tokio::test]
 async fn a_cached_record_and_a_cached_name_take_no_round_trip() {
-    let world = World::with(&CACHED).await;
+    let world = World::own(&CACHED).await;
     let people = world.people(3).await;
     let query =
         "{ user(by: { username: \"ann1\" }) { username displayName bio createdAt region { __typename } } }";
@@ -99,7 +99,7 @@ async fn a_cached_record_and_a_cached_name_take_no_round_trip() {
 
 #[tokio::test]
 async fn a_change_shows_at_once_in_the_same_process_and_soon_in_others() {
-    let world = World::with(&CACHED).await;
+    let world = World::own(&CACHED).await;
     let people = world.people(1).await;
     let other = app(&world.redis, &world.clock, &CACHED).await;
     for round in 0..50 {
@@ -125,7 +125,7 @@ async fn warm_session(app: &App, token: &str) {
 
 #[tokio::test]
 async fn an_ended_session_is_rejected_at_once_in_the_same_process_and_soon_in_others() {
-    let world = World::with(&CACHED).await;
+    let world = World::own(&CACHED).await;
     let people = world.people(1).await;
     let other = app(&world.redis, &world.clock, &CACHED).await;
     let warmed = async |token: &str| {
@@ -163,7 +163,7 @@ async fn an_ended_session_is_rejected_at_once_in_the_same_process_and_soon_in_ot
 
 #[tokio::test]
 async fn who_waits_for_the_end_of_a_session_reads_the_session_again_although_it_is_cached() {
-    let world = World::with(&CACHED).await;
+    let world = World::own(&CACHED).await;
     let people = world.people(1).await;
     let token = people[0].token.clone();
     let other = app(&world.redis, &world.clock, &CACHED).await;
@@ -196,7 +196,7 @@ async fn who_waits_for_the_end_of_a_session_reads_the_session_again_although_it_
 
 #[tokio::test]
 async fn a_lost_connection_and_an_emptied_store_empty_the_cache() {
-    let world = World::with(&CACHED).await;
+    let world = World::own(&CACHED).await;
     world.people(2).await;
     warm(&world.app, 1).await;
     world.redis.raw::<u64>(&["HSET", "ff:{u2}:user", "display_name", "before"]);
@@ -212,7 +212,7 @@ async fn a_lost_connection_and_an_emptied_store_empty_the_cache() {
 
 #[tokio::test]
 async fn entries_are_not_used_while_redis_does_not_answer() {
-    let world = World::with(&CACHED).await;
+    let world = World::own(&CACHED).await;
     world.people(1).await;
     warm(&world.app, 1).await;
     world.redis.pause(true);
@@ -229,7 +229,7 @@ struct Writes {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_read_is_older_than_a_write_acknowledged_by_the_same_process() {
     const USERS: u64 = 4;
-    let world = World::with(&CACHED).await;
+    let world = World::own(&CACHED).await;
     let people = world.people(USERS as usize).await;
     let other = app(&world.redis, &world.clock, &CACHED).await;
     let writes = Arc::new(Writes { acknowledged: (0..USERS).map(|_| AtomicU64::new(0)).collect() });

@@ -45,7 +45,7 @@ async fn public_responses_may_be_cached_if_the_operator_enables_it() {
 
 #[tokio::test]
 async fn a_response_with_an_error_may_not_be_cached() {
-    let world = World::with(&[&FOR_A_MINUTE[..], &["--graphql-query-timeout", "1"]].concat()).await;
+    let world = World::own(&[&FOR_A_MINUTE[..], &["--graphql-query-timeout", "1"]].concat()).await;
     let people = world.people(2).await;
     world.follow(&people[0], &people[1]).await;
     let read = "{ user(by: { username: \"ann1\" }) { followers { edges { cursor } } } }";

@@ -303,14 +303,18 @@ async fn while_the_archive_is_unavailable(kind: Kind) {
     assert_eq!(world.page("/readyz").await, (200, "ready\n".to_owned()));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_mariadb_is_unavailable_posts_wait_and_then_move_by_themselves() {
-    while_the_archive_is_unavailable(Kind::Mariadb).await;
-}
+mod posts_wait_while_their_server_is_unavailable_and_then_move_by_themselves {
+    use super::*;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_postgres_is_unavailable_posts_wait_and_then_move_by_themselves() {
-    while_the_archive_is_unavailable(Kind::Postgres).await;
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn mariadb() {
+        while_the_archive_is_unavailable(Kind::Mariadb).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn postgres() {
+        while_the_archive_is_unavailable(Kind::Postgres).await;
+    }
 }
 
 #[tokio::test]

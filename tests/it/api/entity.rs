@@ -9,6 +9,7 @@ use fanfold::model::user::Username;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::harness::case::model_config;
 use crate::harness::program::stdout_of;
 
 const WITHOUT_PROTOCOL: &str = "twitter-text 2 dropped the rule: a country's domain needs no path either";
@@ -151,7 +152,7 @@ fn contents() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(10_000) })]
+    #![proptest_config(model_config(10_000))]
 
     #[test]
     fn segments_divide_any_content(content in contents()) {

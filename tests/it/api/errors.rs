@@ -105,7 +105,7 @@ async fn payloads_have_the_counts_and_the_ids_that_caches_need() {
 
 #[tokio::test]
 async fn errors_that_pass_state_when_to_retry() {
-    let world = World::with(&["--graphql-rate-limit", "60", "--graphql-cost-limit", "100"]).await;
+    let world = World::own(&["--graphql-rate-limit", "60", "--graphql-cost-limit", "100"]).await;
     let person = world.register("ada").await;
     let token = Some(person.token.as_str());
     let query = "{ viewer { user { followers(first: 60) { nodes { username } } } } }";

@@ -180,7 +180,7 @@ async fn the_mutes_of_a_user_outlive_all_sessions() {
 
 #[tokio::test]
 async fn a_process_that_caches_sessions_knows_its_own_mutes_at_once() {
-    let world = World::with(&["--redis-user-cache", "1000000"]).await;
+    let world = World::own(&["--redis-user-cache", "1000000"]).await;
     let people = world.people(2).await;
     let [ada, ben] = &people[..] else { unreachable!() };
     world.follow(ada, ben).await;

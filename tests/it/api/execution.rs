@@ -96,7 +96,7 @@ async fn an_internal_error_has_the_id_of_the_request_and_no_cause() {
 
 #[tokio::test]
 async fn requests_succeed_after_redis_restarts_without_scripts() {
-    let mut world = World::new().await;
+    let mut world = World::own(&[]).await;
     let query = "mutation { register(input: { username: \"ada\", password: \"correct horse\" }) { token } }";
     world.data(None, query, Value::Null).await;
     world.redis.restart_empty();

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use crate::harness::world::{Options, World, codes, model_config};
+use crate::harness::case::model_config;
+use crate::harness::world::{Options, World, codes};
 
 /// Asserts that the document is rejected with this code, without a round trip to Redis, in a short response; returns
 /// the message.

@@ -12,8 +12,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 
+use crate::harness::case::share;
 use crate::harness::graph::Graph;
-use crate::harness::world::{Person, World, crowd};
+use crate::harness::world::{Person, World};
 
 const UPDATE: &str = "mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) {
     viewer { user { bio region { country { code name } subdivision { code name } } } }
@@ -272,8 +273,8 @@ async fn read(world: &World, ids: &[u64]) -> Vec<Option<Region>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_regions_of_a_million_users_equal_those_of_a_map_and_take_two_bytes_each() {
-    let crowd = crowd();
-    let world = World::new().await;
+    let crowd = share(1_000_000);
+    let world = World::own(&[]).await;
     let store = world.app.store();
     let regions = all_regions();
     assert_eq!(regions.len(), 249 + 5_046);

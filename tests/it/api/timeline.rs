@@ -4,10 +4,10 @@
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
+use crate::harness::case::model_config;
 use crate::harness::sql::Kind;
 use crate::harness::stage::{Call, Refer, Scenario, Stage, strategies};
 use crate::harness::turnstile::events;
-use crate::harness::world::{cases, model_config};
 
 fn scenarios() -> impl Strategy<Value = Scenario> {
     // Mostly 1 and 2 read what 3 and 4 write.
@@ -40,7 +40,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
 }
 
 proptest! {
-    #![proptest_config(model_config(cases(200)))]
+    #![proptest_config(model_config(200))]
 
     #[test]
     fn every_user_sees_each_post_once_wherever_calls_are_interrupted(scenario in scenarios(), events in events()) {

@@ -10,8 +10,9 @@ use fanfold::store::batch::Batch;
 use fanfold::store::visit;
 use serde_json::{Value, json};
 
+use crate::harness::case::share;
 use crate::harness::sql::{Database, Kind, on_every_kind};
-use crate::harness::world::{DAY, ManualClock, Person, World, app, codes, crowd};
+use crate::harness::world::{DAY, ManualClock, Person, World, app, codes};
 
 /// The day on which every test begins.
 const TODAY: i64 = ManualClock::BEGINNING / 86_400_000;
@@ -396,8 +397,8 @@ async fn the_number_of_a_day_never_becomes_less(kind: Kind) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_million_visitors_are_counted_exactly_in_ten_bytes_each() {
-    let crowd = crowd();
-    let world = World::with(&["--visit-expected-visitors", &crowd.to_string()]).await;
+    let crowd = share(1_000_000);
+    let world = World::own(&["--visit-expected-visitors", &crowd.to_string()]).await;
     let store = world.app.store();
     let today = Day::from_number(TODAY);
     let layout = visit::fix_layout(store.keys(), today, crowd).send("test", store).await.unwrap();

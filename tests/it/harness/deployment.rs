@@ -1,16 +1,13 @@
-//! The Redis of a test: a server of its own, or in a run on a cluster, one of the clusters that the tests share in
-//! turns.
+//! The Redis of a test: one that it shares with others in turns, a single server or in a run on a cluster a cluster; or a
+//! single server of its own.
 
-use std::collections::VecDeque;
-use std::io::Write as _;
-use std::process::{Child, Command, Stdio};
-use std::sync::{LazyLock, Mutex};
+use std::sync::LazyLock;
 
 use redis::{FromRedisValue, RedisResult, Value};
-use tempfile::TempDir;
 
 use crate::harness::cluster::Cluster;
-use crate::harness::instance::{Instance, directory_in_memory};
+use crate::harness::instance::Instance;
+use crate::harness::lent::Lent;
 use crate::harness::merge::merge;
 
 /// Returns true if this run is on a cluster: `FANFOLD_TEST_DEPLOYMENT` is `cluster`.
@@ -25,55 +22,62 @@ pub(crate) fn is_on_cluster() -> bool {
 
 /// The Redis of one test.
 pub(crate) enum Redis {
-    Single(Instance),
-    Cluster(Lent),
+    /// A server of its own, which it may pause, restart and configure.
+    Own(Instance),
+    /// A server that it returns when it ends.
+    Server(Lent<Instance>),
+    /// A cluster that it returns when it ends.
+    Cluster(Lent<Cluster>),
 }
 
 impl Redis {
-    /// Starts an empty Redis of the kind that this run is on.
+    /// Takes an empty Redis of the kind that this run is on.
     pub(crate) fn start() -> Self {
-        if is_on_cluster() { Self::Cluster(Lent::new()) } else { Self::start_with(&[]) }
+        if is_on_cluster() { Self::Cluster(Lent::take()) } else { Self::Server(Lent::take()) }
     }
 
-    /// Starts a single server with these options.
+    /// Starts a single server for a test that needs one, whatever this run is on.
+    pub(crate) fn own() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// The same, with these options.
     pub(crate) fn start_with(options: &[&str]) -> Self {
-        assert!(!is_on_cluster(), "{FOR_ONE_SERVER}");
-        Self::Single(Instance::start(options))
-    }
-
-    fn instance(&self) -> &Instance {
-        let Self::Single(instance) = self else { panic!("{FOR_ONE_SERVER}") };
-        instance
+        Self::Own(Instance::start(options))
     }
 
     /// Kills the server and starts an empty one on the same socket.
     pub(crate) fn restart_empty(&mut self) {
-        let Self::Single(instance) = self else { panic!("{FOR_ONE_SERVER}") };
+        let Self::Own(instance) = self else { panic!("{NEEDS_OWN}") };
         instance.restart_empty();
     }
 
     /// Pauses the server, or resumes it.
     pub(crate) fn pause(&self, pause: bool) {
-        self.instance().pause(pause);
+        let Self::Own(instance) = self else { panic!("{NEEDS_OWN}") };
+        instance.pause(pause);
     }
 
     /// Returns the path of the server's socket.
     pub(crate) fn socket(&self) -> String {
-        self.instance().url().trim_start_matches("unix:").to_owned()
+        let Self::Own(instance) = self else { panic!("{NEEDS_OWN}") };
+        instance.url().trim_start_matches("unix:").to_owned()
     }
 
     pub(crate) fn url(&self) -> String {
         match self {
-            Self::Single(instance) => instance.url(),
-            Self::Cluster(lent) => lent.cluster().url(),
+            Self::Own(instance) => instance.url(),
+            Self::Server(lent) => lent.url(),
+            Self::Cluster(lent) => lent.url(),
         }
     }
 
     /// Returns a directory for the files of this test.
     pub(crate) fn directory(&self) -> &str {
         match self {
-            Self::Single(instance) => instance.directory(),
-            Self::Cluster(lent) => lent.directory.path().to_str().unwrap(),
+            Self::Own(instance) => instance.directory(),
+            Self::Server(lent) => lent.directory(),
+            Self::Cluster(lent) => lent.directory(),
         }
     }
 
@@ -86,15 +90,16 @@ impl Redis {
     /// masters, whose replies are merged.
     pub(crate) fn try_raw<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
         let reply = match self {
-            Self::Single(instance) => return instance.try_raw(words),
-            Self::Cluster(lent) => raw_in_cluster(lent.cluster(), words)?,
+            Self::Own(instance) => return instance.try_raw(words),
+            Self::Server(lent) => return lent.try_raw(words),
+            Self::Cluster(lent) => raw_in_cluster(lent, words)?,
         };
         Ok(redis::from_redis_value(reply)?)
     }
 }
 
-/// The message to the author of a test that needs a single server.
-const FOR_ONE_SERVER: &str = "this test needs a single server: list it in tests/it/left_out.txt";
+/// The message to the author of a test that needs a server of its own.
+const NEEDS_OWN: &str = "this test needs a server of its own: begin it with `Redis::own`";
 
 /// The commands that concern a whole server instead of a key. So do scripts without keys.
 const OF_SERVERS: [&str; 8] = ["ACL", "CLIENT", "CONFIG", "DBSIZE", "FLUSHALL", "INFO", "KEYS", "SCRIPT"];
@@ -110,78 +115,4 @@ fn raw_in_cluster(cluster: &Cluster, words: &[&str]) -> RedisResult<Value> {
         return Ok(merge(replies.collect::<RedisResult<_>>()?));
     }
     cluster.try_raw(words)
-}
-
-/// The clusters that no test uses, the one that has rested longest first.
-static FREE: Mutex<VecDeque<Cluster>> = Mutex::new(VecDeque::new());
-
-/// An empty cluster for one test, which returns it.
-pub(crate) struct Lent {
-    /// Present until it is returned.
-    cluster: Option<Cluster>,
-    directory: TempDir,
-}
-
-impl Lent {
-    fn new() -> Self {
-        let free = FREE.lock().unwrap().pop_front();
-        let cluster = free.map_or_else(start_kept, emptied);
-        Self { cluster: Some(cluster), directory: directory_in_memory() }
-    }
-
-    fn cluster(&self) -> &Cluster {
-        self.cluster.as_ref().expect("it is not returned yet")
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        // A test that fails may have left a cluster in any state.
-        if let Some(cluster) = self.cluster.take().filter(|_| !std::thread::panicking()) {
-            FREE.lock().unwrap().push_back(cluster);
-        }
-    }
-}
-
-/// Removes all that another test has left.
-fn emptied(cluster: Cluster) -> Cluster {
-    for node in &cluster.nodes {
-        for words in [
-            &["CLIENT", "KILL", "TYPE", "normal"][..],
-            &["CLIENT", "KILL", "TYPE", "pubsub"],
-            &["CONFIG", "SET", "maxmemory", "0"],
-            &["FLUSHALL"],
-            &["SCRIPT", "FLUSH"],
-            &["CONFIG", "RESETSTAT"],
-        ] {
-            node.redis.raw::<Value>(words);
-        }
-    }
-    cluster
-}
-
-/// Starts a cluster that ends with this process.
-fn start_kept() -> Cluster {
-    static KEEPER: LazyLock<Mutex<Child>> = LazyLock::new(|| Mutex::new(start_keeper()));
-    let cluster = Cluster::start(3, 0);
-    let mut keeper = KEEPER.lock().unwrap();
-    for node in &cluster.nodes {
-        let (pid, directory) = (node.redis.pid(), node.redis.directory());
-        writeln!(keeper.stdin.as_mut().unwrap(), "{pid}:{directory}").unwrap();
-    }
-    cluster
-}
-
-/// Starts a shell that reads the servers of the clusters, and when this process has ended, ends the servers and removes
-/// their directories. Clusters that no test uses are not dropped when a process ends.
-fn start_keeper() -> Child {
-    let script = "trap '' INT TERM HUP
-        while read -r server; do servers=\"$servers $server\"; done
-        for server in $servers; do
-            directory=${server#*:}
-            [ -d \"$directory\" ] && kill -9 \"${server%%:*}\" && rm -rf \"$directory\"
-        done";
-    let mut shell = Command::new("sh");
-    shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    shell.spawn().unwrap()
 }

@@ -12,6 +12,7 @@ use fanfold::model::user::{Bio, Username};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
+use crate::harness::case::share;
 use crate::harness::world::ManualClock;
 
 /// Users and follows, by index.
@@ -21,14 +22,14 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// A graph as large and as skewed as the vote network of an encyclopedia: most users follow none or a few, some
-    /// many hundreds, and only a small part of them has followers.
+    /// This run's share of a graph as large and as skewed as the vote network of an encyclopedia: most users follow none
+    /// or a few, some many hundreds, and only a small part of them has followers.
     ///
     /// With `FANFOLD_TEST_GRAPH` set to the name of an edge list, that graph instead.
     pub(crate) fn of_real_size() -> Self {
         match std::env::var("FANFOLD_TEST_GRAPH") {
             Ok(file) => Self::read(&file),
-            Err(_) => Self::generated(7_115, 103_689, 1),
+            Err(_) => Self::generated(share(7_115) as usize, share(103_689) as usize, 1),
         }
     }
 

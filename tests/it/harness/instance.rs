@@ -1,7 +1,8 @@
 //! A Redis server as a process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,10 +24,15 @@ pub(crate) fn directory_in_memory() -> TempDir {
     directory.unwrap()
 }
 
+/// The name of the socket that a server begins with.
+const SOCKET: &str = "redis.sock";
+
 /// A server on a socket in a directory of its own. Dropping it ends the server and removes the directory.
 pub(crate) struct Instance {
     process: Child,
     directory: TempDir,
+    /// The path of its socket.
+    socket: PathBuf,
     /// The connection of earlier commands. Tests send very many.
     connection: Mutex<Option<Connection>>,
 }
@@ -35,14 +41,15 @@ impl Instance {
     pub(crate) fn start(options: &[&str]) -> Self {
         let directory = directory_in_memory();
         let process = Self::spawn(directory.path(), options);
-        let instance = Self { process, directory, connection: Mutex::default() };
+        let socket = directory.path().join(SOCKET);
+        let instance = Self { process, directory, socket, connection: Mutex::default() };
         instance.wait();
         instance
     }
 
     fn spawn(directory: &Path, options: &[&str]) -> Child {
         let mut command = Command::new(program());
-        command.current_dir(directory).args(["--port", "0", "--unixsocket", "redis.sock", "--save", ""]);
+        command.current_dir(directory).args(["--port", "0", "--unixsocket", SOCKET, "--save", ""]);
         command.args(options).stdin(Stdio::null()).stdout(Stdio::null());
         command.spawn().unwrap()
     }
@@ -77,7 +84,15 @@ impl Instance {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("unix:{}", self.directory.path().join("redis.sock").display())
+        format!("unix:{}", self.socket.display())
+    }
+
+    /// Gives the socket a new name. The server listens on it as before, and is not found under the old name any more.
+    pub(crate) fn rename_socket(&mut self) {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("redis{}.sock", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let new = self.directory.path().join(name);
+        std::fs::rename(std::mem::replace(&mut self.socket, new.clone()), new).unwrap();
     }
 
     /// Returns the directory of its files.

@@ -1,5 +1,6 @@
 //! What tests share: Redis, SQL servers, Fanfold servers and worlds to run in, and what they do and read there.
 
+pub(crate) mod case;
 pub(crate) mod check;
 pub(crate) mod cluster;
 pub(crate) mod cost;
@@ -12,6 +13,7 @@ pub(crate) mod graph;
 pub(crate) mod id;
 pub(crate) mod instance;
 pub(crate) mod issuer;
+mod lent;
 pub(crate) mod manifest;
 mod merge;
 pub(crate) mod monitor;
@@ -19,12 +21,14 @@ pub(crate) mod placement;
 pub(crate) mod post;
 pub(crate) mod program;
 pub(crate) mod proxy;
+pub(crate) mod reach;
 pub(crate) mod request;
 pub(crate) mod screen;
 pub(crate) mod sentinel;
 pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod socket;
+pub(crate) mod source;
 pub(crate) mod sql;
 pub(crate) mod stage;
 pub(crate) mod story;

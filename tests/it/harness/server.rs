@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::harness::cluster::Cluster;
+use crate::harness::reach::note_server;
 use crate::harness::world::Redis;
 
 /// A running `fanfold serve`.
@@ -88,6 +89,16 @@ impl Server {
         exchange(&self.admin, &format!("GET {path}"), "", "")
     }
 
+    /// Returns a page of the admin listener, if it is sent soon.
+    pub(crate) fn try_page(&self, path: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(&self.admin).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").ok()?;
+        let mut page = String::new();
+        stream.read_to_string(&mut page).ok()?;
+        Some(page)
+    }
+
     pub(crate) fn ask(&self, query: &str) -> Value {
         let (_, body) = self.send("POST /graphql", &json!({ "query": query }).to_string());
         serde_json::from_str(&body).unwrap()
@@ -125,6 +136,7 @@ impl Server {
 
     /// Asks it to end, and returns its exit code.
     pub(crate) fn stop(self) -> Option<i32> {
+        note_server(&self);
         self.signal("-TERM");
         self.end()
     }
@@ -135,6 +147,7 @@ impl Server {
     }
 
     pub(crate) fn kill(mut self) {
+        note_server(&self);
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
@@ -142,6 +155,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        note_server(self);
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

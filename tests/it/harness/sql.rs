@@ -14,18 +14,22 @@ use fanfold::archive::Archive;
 use fanfold::config::ArchiveConfig;
 use sqlx::Connection as _;
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
+use crate::harness::case::test;
 use crate::harness::instance::directory_in_memory;
+use crate::harness::reach::{is_recorded, note_statements, recorded_archive};
 
 /// The kinds of databases that an archive may be in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Sqlite,
     Mariadb,
     Postgres,
 }
 
-/// A test for each kind of database.
+/// A test for each kind of database, named after the kind: `make test` leaves out those of MariaDB and PostgreSQL that
+/// `tests/it/deployments.txt` does not list.
 macro_rules! on_every_kind {
     ($($name:ident;)*) => {
         $(mod $name {
@@ -43,8 +47,29 @@ macro_rules! on_every_kind {
             }
         })*
     };
+    ($(blocking $name:ident;)*) => {
+        $(mod $name {
+            #[test]
+            fn sqlite() {
+                super::$name($crate::harness::sql::Kind::Sqlite);
+            }
+            #[test]
+            fn mariadb() {
+                super::$name($crate::harness::sql::Kind::Mariadb);
+            }
+            #[test]
+            fn postgres() {
+                super::$name($crate::harness::sql::Kind::Postgres);
+            }
+        })*
+    };
 }
 pub(crate) use on_every_kind;
+
+/// The options with which the servers count the statements of each database.
+const COUNTED_BY_POSTGRES: [&str; 4] =
+    ["-c", "shared_preload_libraries=pg_stat_statements", "-c", "pg_stat_statements.track_utility=off"];
+const COUNTED_BY_MARIADB: [&str; 2] = ["--performance-schema=ON", "--performance-schema-digests-size=20000"];
 
 /// The password of the user `fanfold`, who owns everything.
 const PASSWORD: &str = "secret";
@@ -135,11 +160,12 @@ impl Server {
             Kind::Postgres => {
                 let arguments = ["-D", &data, "-k", directory, "-c", "listen_addresses=", "-c", "fsync=off"];
                 let more = ["-c", "max_connections=200", "-c", "shared_buffers=32MB"];
+                let counted: &[&str] = if is_recorded() { &COUNTED_BY_POSTGRES } else { &[] };
                 run(
                     &self.directory,
                     &program("postgres"),
                     self.kind,
-                    &[&arguments[..], &more, options].concat(),
+                    &[&arguments[..], &more, counted, options].concat(),
                 )
             }
             Kind::Mariadb => {
@@ -149,11 +175,12 @@ impl Server {
                 let arguments =
                     ["--no-defaults", &data, &temporary, &socket, "--skip-networking", "--skip-log-bin"];
                 let more = ["--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M"];
+                let counted: &[&str] = if is_recorded() { &COUNTED_BY_MARIADB } else { &[] };
                 run(
                     &self.directory,
                     &program("mariadbd"),
                     self.kind,
-                    &[&arguments[..], &more, options].concat(),
+                    &[&arguments[..], &more, counted, options].concat(),
                 )
             }
         };
@@ -238,6 +265,7 @@ static POSTGRES: LazyLock<Server> = LazyLock::new(|| Server::start(Kind::Postgre
 /// A database of a test's own.
 pub(crate) struct Database {
     pub(crate) url: String,
+    kind: Kind,
     _directory: Option<TempDir>,
 }
 
@@ -247,14 +275,14 @@ impl Database {
             Kind::Sqlite => {
                 let directory = directory_in_memory();
                 let url = format!("sqlite:{}/archive.db", directory.path().display());
-                return Self { url, _directory: Some(directory) };
+                return Self { url, kind, _directory: Some(directory) };
             }
             Kind::Mariadb => &MARIADB,
             Kind::Postgres => &POSTGRES,
         };
         // The first test to need it starts the server, which takes a while.
         let server = tokio::task::spawn_blocking(|| LazyLock::force(server)).await.unwrap();
-        Self { url: server.database().await, _directory: None }
+        Self { url: server.database().await, kind, _directory: None }
     }
 
     /// Returns a handle on the archive in it, as another process would have.
@@ -270,6 +298,35 @@ impl Database {
     /// Sends statements past the archive, as an operator would.
     pub(crate) async fn execute(&self, statements: &str) {
         execute(&self.url, statements).await;
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if is_recorded() && self.kind != Kind::Sqlite {
+            let (url, kind, test) = (self.url.clone(), self.kind, test());
+            let noting = std::thread::spawn(move || {
+                let executed = Runtime::new().unwrap().block_on(executed(&url));
+                note_statements(&test, kind, executed);
+            });
+            noting.join().unwrap();
+        }
+    }
+}
+
+/// Returns the statements that a server has counted in a database, without their values.
+async fn executed(url: &str) -> Vec<String> {
+    if url.starts_with("postgres") {
+        execute(url, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements").await;
+        let query = "SELECT query FROM pg_stat_statements JOIN pg_database ON oid = dbid \
+            WHERE datname = current_database()";
+        let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+        sqlx::query_scalar(query).fetch_all(&mut connection).await.unwrap()
+    } else {
+        let query = "SELECT digest_text FROM performance_schema.events_statements_summary_by_digest \
+            WHERE schema_name = DATABASE() AND digest_text IS NOT NULL";
+        let mut connection = sqlx::MySqlConnection::connect(url).await.unwrap();
+        sqlx::query_scalar(query).fetch_all(&mut connection).await.unwrap()
     }
 }
 
@@ -291,7 +348,12 @@ async fn number(url: &str, statement: &str) -> i64 {
 /// Returns a handle on the archive at a URL.
 pub(crate) fn archive(url: &str) -> Archive {
     let config = ArchiveConfig { archive_url: Some(url.to_owned().into()), archive_connections: 4 };
-    Archive::new(&config, Path::new("nowhere")).unwrap()
+    let kind = match url.split(':').next() {
+        Some("postgres") => Kind::Postgres,
+        Some("mysql") => Kind::Mariadb,
+        _ => Kind::Sqlite,
+    };
+    recorded_archive(Archive::new(&config, Path::new("nowhere")).unwrap(), kind)
 }
 
 /// Sends statements to a database.

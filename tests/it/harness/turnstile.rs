@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
+use crate::harness::reach::{Recorder, is_recorded};
 use crate::harness::world::World;
 
 /// Timeout of a step: longer than that of any request to Redis and the archive.
@@ -19,6 +20,8 @@ const STEP_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A gate that admits one step at a time and reports where its actor waits.
 struct Turnstile {
+    /// Records what passes, if this run is recorded.
+    recorder: Option<Recorder>,
     arrivals: UnboundedSender<Stop>,
     steps: Semaphore,
 }
@@ -32,6 +35,9 @@ pub(crate) struct Stop {
 
 impl Gate for Turnstile {
     fn pass(&self, moment: Moment, batch: &'static str) -> BoxFuture<'_, ()> {
+        if let Some(recorder) = &self.recorder {
+            recorder.note(batch);
+        }
         Box::pin(async move {
             self.arrivals.send(Stop { moment, batch }).expect("the actor is watched");
             self.steps.acquire().await.expect("the turnstile is open").forget();
@@ -57,7 +63,8 @@ impl Actor {
         F: Future<Output = ()> + Send + 'static,
     {
         let (sender, arrivals) = unbounded_channel();
-        let turnstile = Arc::new(Turnstile { arrivals: sender, steps: Semaphore::new(0) });
+        let recorder = is_recorded().then(|| Recorder::of(app));
+        let turnstile = Arc::new(Turnstile { recorder, arrivals: sender, steps: Semaphore::new(0) });
         let task = tokio::spawn(work(app.with_gate(Arc::clone(&turnstile) as _)));
         let behind = VecDeque::new();
         let mut actor = Self { turnstile, arrivals, task: Some(task), waits: None, behind };

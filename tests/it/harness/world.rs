@@ -1,7 +1,6 @@
 //! The harness: a world for each test.
 
 use std::fmt::Write as _;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -21,13 +20,12 @@ use fanfold::model::id::UserId;
 use fanfold::model::rng::Rng;
 use fanfold::store::Store;
 use http_body_util::BodyExt as _;
-use proptest::prelude::ProptestConfig;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 pub(crate) use crate::harness::deployment::Redis;
-use crate::harness::deployment::is_on_cluster;
+use crate::harness::reach::recorded;
 use crate::harness::sql::Database;
 
 /// A clock that only the test advances.
@@ -117,6 +115,11 @@ impl World {
     /// Creates a world with an archive in this database.
     pub(crate) async fn with_archive(database: &Database, options: &[&str]) -> Self {
         Self::with(&[&["--archive-url", &database.url], options].concat()).await
+    }
+
+    /// Creates a world on a single server of its own, with these options.
+    pub(crate) async fn own(options: &[&str]) -> Self {
+        Self::on(Redis::own(), options).await
     }
 
     pub(crate) async fn on(redis: Redis, options: &[&str]) -> Self {
@@ -245,7 +248,7 @@ pub(crate) async fn app_at(url: &str, directory: &str, clock: &Arc<ManualClock>,
     let store = Store::open(&redis).await.unwrap();
     let app = App::new(store, archive, Arc::clone(clock) as _, Rng::from_seed(1), rules);
     app.open_jwt().await.unwrap();
-    app
+    recorded(app)
 }
 
 /// Prints bytes in hexadecimal digits.
@@ -260,32 +263,4 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 pub(crate) fn codes(response: &Value) -> Vec<&str> {
     let errors = response["errors"].as_array().expect("has errors");
     errors.iter().map(|error| error["extensions"]["code"].as_str().expect("has a code")).collect()
-}
-
-/// Returns the size of the large tests: a million, unless the environment asks for a quick run.
-pub(crate) fn crowd() -> u64 {
-    from_env("FANFOLD_TEST_CROWD").unwrap_or(1_000_000)
-}
-
-/// Returns the number of cases of a model test: `usual`, unless the environment sets another. A run on a cluster has
-/// fewer: what it adds is another way to the same commands.
-pub(crate) fn cases(usual: u32) -> u32 {
-    let usual = if is_on_cluster() { usual.div_ceil(4) } else { usual };
-    from_env("FANFOLD_TEST_CASES").unwrap_or(usual)
-}
-
-/// Configures a model test with this number of cases. A failure is shrunk for no longer than a minute or two, so that
-/// it is reported before the developer gives up waiting.
-pub(crate) fn model_config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        max_shrink_iters: 2_000,
-        max_shrink_time: 100_000,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
-fn from_env<T: FromStr>(name: &str) -> Option<T> {
-    std::env::var(name).ok()?.parse().ok()
 }

@@ -12,8 +12,9 @@ use fanfold::model::moderator::Moderator;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
+use crate::harness::case::model_config;
 use crate::harness::turnstile::{self, Actor, Event, events};
-use crate::harness::world::{Person, World, cases, model_config};
+use crate::harness::world::{Person, World};
 
 /// A call of one of two clients, the first of whom is user 1 and the second user 2; of a moderator about one of them; or
 /// of a worker.
@@ -287,7 +288,7 @@ impl Stage {
 }
 
 proptest! {
-    #![proptest_config(model_config(cases(400)))]
+    #![proptest_config(model_config(400))]
 
     #[test]
     fn data_agree_with_accounts_wherever_calls_are_interrupted(

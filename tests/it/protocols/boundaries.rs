@@ -16,8 +16,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use crate::harness::case::model_config;
 use crate::harness::turnstile::{self, Actor, Event, Stop, events};
-use crate::harness::world::{Person, World, cases, deliver_all, model_config};
+use crate::harness::world::{Person, World, deliver_all};
 
 /// A call of one of two clients, the first of whom is user 1 and the second user 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -386,7 +387,7 @@ impl Stage {
 }
 
 proptest! {
-    #![proptest_config(model_config(cases(500)))]
+    #![proptest_config(model_config(500))]
 
     #[test]
     fn boundaries_hold_wherever_calls_are_interrupted(

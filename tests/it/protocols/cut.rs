@@ -19,6 +19,7 @@ use fanfold::model::rng::Rng;
 use fanfold::model::user::UserFields;
 use futures::future::join_all;
 
+use crate::harness::case;
 use crate::harness::world::{Redis, World, app_at};
 
 /// A cable to a Redis. While it is bad, it delivers bytes in small pieces with pauses, and breaks now and then.
@@ -31,7 +32,7 @@ impl Cable {
     fn to(redis: &Redis, seed: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (is_bad, rng) = (Arc::<AtomicBool>::default(), Arc::new(Rng::from_seed(seed)));
+        let (is_bad, rng) = (Arc::<AtomicBool>::default(), Arc::new(Rng::from_seed(case::seed(seed))));
         let (bad, path) = (Arc::clone(&is_bad), redis.socket());
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -96,7 +97,7 @@ async fn read(app: &App, viewer: &Viewer, users: &[UserId]) -> Result<String, Er
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_a_cable_that_breaks_at_any_byte_each_read_is_right_or_fails() {
     const PEOPLE: u64 = 12;
-    let world = World::new().await;
+    let world = World::own(&[]).await;
     let people = world.people(usize::try_from(PEOPLE).unwrap()).await;
     for (index, follower) in people.iter().enumerate() {
         for (other, followee) in people.iter().enumerate() {
@@ -114,7 +115,7 @@ async fn over_a_cable_that_breaks_at_any_byte_each_read_is_right_or_fails() {
     }
     let id = |number: u64| UserId::new(1 + number % PEOPLE).unwrap();
     let reader = async |seed: u64| {
-        let (rng, mut right) = (Rng::from_seed(seed), 0);
+        let (rng, mut right) = (Rng::from_seed(case::seed(seed)), 0);
         for _ in 0..100 {
             let viewer = &viewers[usize::try_from(rng.nonce() % PEOPLE).unwrap()];
             let others: Vec<UserId> = (0..=rng.nonce() % PEOPLE).map(|_| id(rng.nonce())).collect();

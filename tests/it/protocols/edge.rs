@@ -13,8 +13,9 @@ use proptest::prelude::*;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
+use crate::harness::case::model_config;
 use crate::harness::turnstile::{self, Actor, Event, Stop, events};
-use crate::harness::world::{World, cases, model_config};
+use crate::harness::world::World;
 
 const USERS: u64 = 3;
 
@@ -145,7 +146,7 @@ impl Stage {
 }
 
 proptest! {
-    #![proptest_config(model_config(cases(1_000)))]
+    #![proptest_config(model_config(1_000))]
 
     #[test]
     fn both_directions_end_equal_wherever_calls_are_interrupted(calls in calls(), events in events()) {

@@ -10,10 +10,10 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::{Handle, Runtime};
 
-use crate::harness::sql::Kind;
+use crate::harness::case::model_config;
+use crate::harness::sql::{Kind, on_every_kind};
 use crate::harness::stage::{Call, Refer, Scenario, Stage};
 use crate::harness::turnstile::{Actor, Event, events};
-use crate::harness::world::{cases, model_config};
 
 /// The users who publish and edit.
 const AUTHORS: [u64; 2] = [3, 4];
@@ -44,10 +44,10 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     (before, together).prop_map(|(before, together)| Scenario { before, together })
 }
 
-fn run(kind: Kind, cases: u32) {
+fn each_post_has_one_history(kind: Kind) {
     let runtime = Runtime::new().unwrap();
     let stage = runtime.block_on(Stage::with_archive(kind, "hybrid", "3", "1"));
-    let config = model_config(cases);
+    let config = model_config(150);
     let tested =
         TestRunner::new(config).run(&(scenarios(), events()), |(scenario, events): (_, Vec<Event>)| {
             runtime.block_on(async {
@@ -71,19 +71,8 @@ fn run(kind: Kind, cases: u32) {
     }
 }
 
-#[test]
-fn each_post_has_one_history_in_sqlite() {
-    run(Kind::Sqlite, cases(150));
-}
-
-#[test]
-fn each_post_has_one_history_in_mariadb() {
-    run(Kind::Mariadb, cases(40));
-}
-
-#[test]
-fn each_post_has_one_history_in_postgres() {
-    run(Kind::Postgres, cases(40));
+on_every_kind! {
+    blocking each_post_has_one_history;
 }
 
 const A: u64 = AUTHORS[0];

@@ -196,7 +196,7 @@ async fn nothing_is_published_below_a_watermark_that_was_read() {
 
 #[tokio::test]
 async fn after_a_restart_no_id_is_issued_that_is_archived_or_that_a_reader_has_passed() {
-    let mut redis = Redis::start();
+    let mut redis = Redis::own();
     let clock = ManualClock::new();
     let options = ["--post-hot-limit", "1"];
     let writer = app(&redis, &clock, &options).await;
@@ -224,7 +224,7 @@ async fn after_a_restart_no_id_is_issued_that_is_archived_or_that_a_reader_has_p
 
 #[tokio::test]
 async fn an_unavailable_archive_does_not_prevent_publishing_after_a_restart() {
-    let mut redis = Redis::start();
+    let mut redis = Redis::own();
     let clock = ManualClock::new();
     let app = app(&redis, &clock, &["--post-hot-limit", "1"]).await;
     for _ in 0..3 {

@@ -116,7 +116,7 @@ async fn a_delivery_that_is_stopped_is_given_to_another_process_at_once() {
 
 #[test]
 fn a_server_delivers_unless_configured_otherwise_and_reports_the_progress() {
-    let redis = Redis::start();
+    let redis = Redis::own();
     let serve = |deliver: &str| Server::over(&redis, &["--delivery-in-server", deliver]);
     let metric = |server: &Server, name: &str| -> u64 {
         let (status, metrics) = server.page("/metrics");

@@ -12,9 +12,10 @@ use proptest::prelude::*;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+use crate::harness::case::model_config;
 use crate::harness::issuer::{Issuer, NOW, SigningKey, claims, with};
 use crate::harness::turnstile::{self, Actor, Event, events};
-use crate::harness::world::{PASSWORD, World, cases, model_config};
+use crate::harness::world::{PASSWORD, World};
 
 const SUBJECTS: [&str; 2] = ["1", "2"];
 
@@ -146,7 +147,7 @@ async fn play(setting: &Setting, works: &[Work], events: &[Event]) -> Vec<(&'sta
 }
 
 proptest! {
-    #![proptest_config(model_config(cases(200)))]
+    #![proptest_config(model_config(200))]
 
     #[test]
     fn a_subject_leads_to_one_user(works in works(), events in events()) {

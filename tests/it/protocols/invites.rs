@@ -11,8 +11,9 @@ use fanfold::model::moderator::Moderator;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
+use crate::harness::case::model_config;
 use crate::harness::turnstile::{self, Actor, Event, events};
-use crate::harness::world::{PASSWORD, World, cases, model_config};
+use crate::harness::world::{PASSWORD, World};
 
 const NAMES: [&str; 3] = ["ada", "bob", "eve"];
 
@@ -211,7 +212,7 @@ async fn play(world: &World, uses: u32, names: &[usize], events: &[Event]) {
 }
 
 proptest! {
-    #![proptest_config(model_config(cases(100)))]
+    #![proptest_config(model_config(100))]
 
     #[test]
     fn an_invite_has_as_many_users_as_uses_are_taken(

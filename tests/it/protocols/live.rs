@@ -7,10 +7,11 @@ use fanfold::gate::Moment;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
+use crate::harness::case::model_config;
 use crate::harness::sql::Kind;
 use crate::harness::stage::{Call, STRATEGIES, Scenario, Stage, USERS, strategies};
 use crate::harness::turnstile::{Event, events};
-use crate::harness::world::{cases, deliver_all, model_config};
+use crate::harness::world::deliver_all;
 
 fn scenarios() -> impl Strategy<Value = Scenario> {
     // Mostly 1 and 2 watch what 3 and 4 write.
@@ -262,7 +263,7 @@ async fn a_timeline_whose_newest_posts_are_by_an_unfollowed_author_is_watched() 
 }
 
 proptest! {
-    #![proptest_config(model_config(cases(200)))]
+    #![proptest_config(model_config(200))]
 
     #[test]
     fn a_watcher_has_each_post_once_wherever_calls_are_interrupted(scenario in scenarios(), events in events()) {

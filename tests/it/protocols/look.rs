@@ -16,7 +16,8 @@ use fanfold::model::id::PostId;
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::user::UserFields;
 
-use crate::harness::world::{World, cases, deliver_all};
+use crate::harness::case::cases;
+use crate::harness::world::{World, deliver_all};
 
 /// Returns the next pseudorandom number.
 fn next(number: &mut u64) -> u64 {

@@ -14,9 +14,10 @@ use proptest::test_runner::TestRunner;
 use serde_json::Value;
 use tokio::runtime::{Handle, Runtime};
 
+use crate::harness::case::model_config;
 use crate::harness::sql::{Database, Kind};
 use crate::harness::turnstile::Actor;
-use crate::harness::world::{Person, Redis, World, cases, model_config};
+use crate::harness::world::{Person, Redis, World};
 
 const PEOPLE: usize = 7;
 
@@ -250,7 +251,7 @@ async fn a_step_of_concurrent_work_is_over_when_redis_has_replied() {
 fn around_midnight_every_visitor_is_counted_on_one_day() {
     let runtime = Runtime::new().unwrap();
     let stage = runtime.block_on(Stage::new());
-    let config = model_config(cases(200));
+    let config = model_config(200);
     let tested = TestRunner::new(config).run(&(calls(), events()), |(calls, events)| {
         runtime.block_on(async {
             stage.clear().await;

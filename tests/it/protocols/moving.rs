@@ -16,11 +16,11 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::{Handle, Runtime};
 
-use crate::harness::sql::Kind;
+use crate::harness::case::model_config;
+use crate::harness::sql::{Kind, on_every_kind};
 use crate::harness::stage::{Call, Scenario, Stage};
 use crate::harness::turnstile::{Event, events};
 use crate::harness::walk::walk_records;
-use crate::harness::world::{cases, model_config};
 
 /// The users who publish. The first publishes most.
 const AUTHORS: [u64; 2] = [3, 4];
@@ -107,10 +107,10 @@ async fn check_counts(stage: &Stage, author: u64, found: &[Arc<Post>]) -> Result
     Ok(())
 }
 
-fn run(kind: Kind, cases: u32) {
+fn at_every_moment_each_post_is_found_once(kind: Kind) {
     let runtime = Runtime::new().unwrap();
     let stage = runtime.block_on(Stage::with_archive(kind, "hybrid", "3", "2"));
-    let config = model_config(cases);
+    let config = model_config(150);
     let tested =
         TestRunner::new(config).run(&(scenarios(), events()), |(scenario, events): (_, Vec<Event>)| {
             runtime.block_on(async {
@@ -134,19 +134,8 @@ fn run(kind: Kind, cases: u32) {
     }
 }
 
-#[test]
-fn at_every_moment_each_post_is_found_once_in_sqlite() {
-    run(Kind::Sqlite, cases(150));
-}
-
-#[test]
-fn at_every_moment_each_post_is_found_once_in_mariadb() {
-    run(Kind::Mariadb, cases(50));
-}
-
-#[test]
-fn at_every_moment_each_post_is_found_once_in_postgres() {
-    run(Kind::Postgres, cases(50));
+on_every_kind! {
+    blocking at_every_moment_each_post_is_found_once;
 }
 
 const A: u64 = AUTHORS[0];

@@ -9,10 +9,10 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::Runtime;
 
-use crate::harness::sql::Kind;
+use crate::harness::case::model_config;
+use crate::harness::sql::{Kind, on_every_kind};
 use crate::harness::stage::{Call, Refer, Scenario, Stage, check_posts};
 use crate::harness::turnstile::{Event, events};
-use crate::harness::world::{cases, model_config};
 
 /// The users who publish.
 const AUTHORS: [u64; 2] = [3, 4];
@@ -45,10 +45,10 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     (before, together).prop_map(|(before, together)| Scenario { before, together })
 }
 
-fn run(kind: Kind, cases: u32) {
+fn each_post_has_the_posts_that_refer_to_it(kind: Kind) {
     let runtime = Runtime::new().unwrap();
     let stage = runtime.block_on(Stage::with_archive(kind, "hybrid", "3", "2"));
-    let config = model_config(cases);
+    let config = model_config(150);
     let tested =
         TestRunner::new(config).run(&(scenarios(), events()), |(scenario, events): (_, Vec<Event>)| {
             runtime.block_on(async {
@@ -63,19 +63,8 @@ fn run(kind: Kind, cases: u32) {
     }
 }
 
-#[test]
-fn each_post_has_the_posts_that_refer_to_it_in_sqlite() {
-    run(Kind::Sqlite, cases(150));
-}
-
-#[test]
-fn each_post_has_the_posts_that_refer_to_it_in_mariadb() {
-    run(Kind::Mariadb, cases(40));
-}
-
-#[test]
-fn each_post_has_the_posts_that_refer_to_it_in_postgres() {
-    run(Kind::Postgres, cases(40));
+on_every_kind! {
+    blocking each_post_has_the_posts_that_refer_to_it;
 }
 
 const A: u64 = AUTHORS[0];

@@ -13,8 +13,9 @@ use fanfold::model::user::{Bio, Username};
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
+use crate::harness::case::model_config;
 use crate::harness::turnstile::{self, Actor, Event, events};
-use crate::harness::world::{PASSWORD, World, cases, model_config};
+use crate::harness::world::{PASSWORD, World};
 
 const NAMES: [&str; 2] = ["ada", "bob"];
 
@@ -104,7 +105,7 @@ fn check(world: &World, confirmed: &[(&'static str, UserId)]) -> Result<(), Test
 }
 
 proptest! {
-    #![proptest_config(model_config(cases(400)))]
+    #![proptest_config(model_config(400))]
 
     #[test]
     fn a_name_leads_to_one_user_or_to_none(claims in claims(), events in events()) {

@@ -508,7 +508,7 @@ async fn a_timeline_does_not_expire_while_it_is_read() {
 #[tokio::test]
 async fn timelines_can_be_read_while_nothing_can_be_written() {
     for strategy in STRATEGIES {
-        let stage = Stage::new(strategy, "3").await;
+        let stage = Stage::own(strategy, "3").await;
         stage.calls(&[Follow(R, A), Follow(R, B), Follow(S, A), READ]).await;
         stage.calls(&[POST, Publish(B, None), POST, POST, POST, Publish(R, None)]).await;
         let raw = |words: &[&str]| drop(stage.world.redis.raw::<redis::Value>(words));

@@ -131,7 +131,7 @@ async fn a_batch_may_cost_as_much_as_one_document() {
 
 #[tokio::test]
 async fn queries_of_a_batch_do_not_wait_for_each_other() {
-    let world = World::with(&LIMIT).await;
+    let world = World::own(&LIMIT).await;
     world.people(1).await;
     let read = "{ user(by: { username: \"ann0\" }) { followers { totalCount } } }";
     // Each of them takes two round trips. While Redis is paused, all the first ones are under way together.

@@ -107,7 +107,8 @@ struct Conversation {
 impl Conversation {
     async fn new(kind: Kind) -> Self {
         let database = Database::new(kind).await;
-        let options = [["--archive-url", &database.url], ["--post-hot-limit", "14"]];
+        let few = ["--redis-expected-users", "3000"];
+        let options = [["--archive-url", &database.url], ["--post-hot-limit", "14"], few];
         let world = World::with(options.as_flattened()).await;
         world.app.open_archive().await.unwrap();
         let people = world.people(3).await;

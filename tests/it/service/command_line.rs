@@ -113,7 +113,10 @@ fn a_demo_world_is_created_once() {
 fn check_exits_with_one_on_faults_and_repairs_them_on_request() {
     let redis = Redis::start();
     let url = redis.url();
-    fanfold(&["import", edge_list("1\t2\n").path().to_str().unwrap(), "--redis-url", &url]);
+    let edges = edge_list("1\t2\n");
+    // Few shards of names, each of which a check reads.
+    let few = ["--redis-expected-users", "100"];
+    fanfold(&[&["import", edges.path().to_str().unwrap(), "--redis-url", &url], &few[..]].concat());
     redis.raw::<i64>(&["DEL", "ff:{u2}:followers"]);
     let found = fanfold(&["check", "--redis-url", &url]);
     assert_eq!(found.status.code(), Some(1));
@@ -228,7 +231,7 @@ fn a_redis_behind_tls_is_used_if_its_certificate_is_trusted() {
 
 #[test]
 fn an_acl_user_and_password_are_taken_from_the_url() {
-    let redis = Redis::start();
+    let redis = Redis::own();
     redis.raw::<String>(&["ACL", "SETUSER", "fan", "on", ">fold!", "~*", "&*", "+@all"]);
     redis.raw::<String>(&["ACL", "SETUSER", "default", "off"]);
     let with = |query: &str| fanfold(&["check", "--redis-url", &format!("{}{query}", redis.url())]);

@@ -21,11 +21,12 @@ use fanfold::model::relation::MuteScope;
 use serde_json::json;
 use tokio::time::Instant;
 
+use crate::harness::case::{cases, stride};
 use crate::harness::check::check;
 use crate::harness::graph::Graph;
 use crate::harness::sql::{Database, Kind};
 use crate::harness::turnstile::Actor;
-use crate::harness::world::{PASSWORD, Person, World, archive_all, cases, deliver_all};
+use crate::harness::world::{PASSWORD, Person, World, archive_all, deliver_all};
 
 /// A word that only the texts of deleted users contain.
 const SECRET: &str = "unforgettable";
@@ -311,7 +312,8 @@ fn flat(value: redis::Value) -> Vec<String> {
     }
 }
 
-/// Erases accounts, each interrupted before another of its round trips, and then finished by another worker.
+/// Erases accounts, each interrupted before another of its round trips, `stride` further on than the one before, and then
+/// finished by another worker.
 async fn erased_wherever_interrupted(kind: Kind, stride: usize) {
     let mut stage = Stage::new(kind, 3).await;
     for stops in (0..).step_by(stride) {
@@ -338,25 +340,29 @@ async fn erased_wherever_interrupted(kind: Kind, stride: usize) {
     stage.check().await;
 }
 
-#[tokio::test]
-async fn nothing_is_left_of_an_erased_account_wherever_the_work_is_interrupted() {
-    erased_wherever_interrupted(Kind::Sqlite, 1).await;
-}
+mod nothing_is_left_of_an_erased_account_wherever_the_work_is_interrupted {
+    use super::*;
 
-#[tokio::test]
-async fn nothing_is_left_of_an_erased_account_in_mariadb() {
-    erased_wherever_interrupted(Kind::Mariadb, 25).await;
-}
+    #[tokio::test]
+    async fn sqlite() {
+        erased_wherever_interrupted(Kind::Sqlite, stride(1)).await;
+    }
 
-#[tokio::test]
-async fn nothing_is_left_of_an_erased_account_in_postgresql() {
-    erased_wherever_interrupted(Kind::Postgres, 25).await;
+    #[tokio::test]
+    async fn mariadb() {
+        erased_wherever_interrupted(Kind::Mariadb, stride(5)).await;
+    }
+
+    #[tokio::test]
+    async fn postgres() {
+        erased_wherever_interrupted(Kind::Postgres, stride(5)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[allow(clippy::print_stdout, reason = "the figures of a run, for its reader")]
 async fn a_large_account_is_erased_by_workers_that_are_interrupted_again_and_again() {
-    let scale = cases(1) as usize;
+    let scale = cases(10) as usize;
     let (follows, posts) = (600 * scale, 220 * scale);
     let mut stage = Stage::new(Kind::Sqlite, posts / 2).await;
     let leaver = stage.leaver().await;

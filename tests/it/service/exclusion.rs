@@ -46,7 +46,7 @@ async fn all_processes_know_a_mute_once_it_is_acknowledged() {
 
 #[tokio::test]
 async fn processes_that_cache_sessions_learn_of_mutes_soon() {
-    let redis = Redis::start();
+    let redis = Redis::own();
     let cached = ["--redis-user-cache", "1000000"];
     let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &cached));
     let [ada, ben] = ["ada", "ben"].map(|name| one.token(name));

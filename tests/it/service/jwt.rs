@@ -599,7 +599,7 @@ async fn a_server_reports_the_age_of_the_keys() {
 
 #[tokio::test]
 async fn the_subjects_of_users_are_measured_checked_and_repaired() {
-    let setting = Setting::new().await;
+    let setting = Setting::with(&["--redis-expected-users", "100"]).await;
     let world = &setting.world;
     for subject in ["ada", "ben"] {
         username(world, &setting.token(subject)).await;

@@ -142,7 +142,7 @@ fn the_admin_listener_on_a_loopback_address_rejects_names_that_anyone_may_have_p
 
 #[test]
 fn the_admin_listener_responds_while_the_main_one_is_busy_with_slow_requests() {
-    let redis = Redis::start();
+    let redis = Redis::own();
     let server = Server::over(&redis, &["--http-threads", "1"]);
     redis.pause(true);
     let body = json!({ "query": "{ user(by: { username: \"ada\" }) { id } }" }).to_string();
@@ -299,7 +299,7 @@ fn healthcheck(options: &[&str]) -> Output {
 
 #[test]
 fn a_healthcheck_succeeds_if_the_server_is_alive_or_ready() {
-    let (redis, sockets) = (Redis::start(), Sockets::new());
+    let (redis, sockets) = (Redis::own(), Sockets::new());
     let over_tcp = Server::over(&redis, &[]);
     let over_unix = sockets.start(&redis, &[]);
     for server in [&over_tcp, &over_unix] {

@@ -13,8 +13,9 @@ use fanfold::store::batch::Batch;
 use fanfold::store::name;
 use serde_json::{Value, json};
 
+use crate::harness::case::share;
 use crate::harness::server::command;
-use crate::harness::world::{World, crowd, deliver_all};
+use crate::harness::world::{World, deliver_all};
 
 fn footprint<'a>(usage: &'a Usage, kind: &str) -> &'a Footprint {
     usage.footprints.iter().find(|footprint| footprint.kind == kind).unwrap()
@@ -217,8 +218,8 @@ async fn an_entry_of_a_timeline_takes_eleven_bytes_at_most() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_million_names_are_packed_and_a_hundred_are_found_in_one_round_trip() {
-    let crowd = crowd();
-    let world = World::with(&["--redis-expected-users", &crowd.to_string()]).await;
+    let crowd = share(1_000_000);
+    let world = World::own(&["--redis-expected-users", &crowd.to_string()]).await;
     let store = world.app.store();
     let username = |id: u64| Username::parse(&format!("somebody_{id}")).unwrap();
     let ids: Vec<u64> = (1..=crowd).collect();

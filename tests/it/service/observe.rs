@@ -56,7 +56,7 @@ fn requests_are_counted_by_type_and_by_outcome() {
 
 #[test]
 fn the_state_of_dependencies_is_reported() {
-    let redis = Redis::start();
+    let redis = Redis::own();
     let server = Server::over(&redis, &["--redis-connections", "3", "--http-threads", "1"]);
     server.token("ada");
     let query = "{ user(by: { username: \"ada\" }) { followers { totalCount } following { totalCount } } }";

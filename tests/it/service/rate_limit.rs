@@ -19,7 +19,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
-use crate::harness::world::{ManualClock, Options, World, app, cases, codes, model_config};
+use crate::harness::case::model_config;
+use crate::harness::world::{ManualClock, Options, World, app, codes};
 
 /// A bucket of a hundred tokens, one of which is refilled each second.
 const LIMITED: [&str; 4] = ["--graphql-cost-limit", "100", "--graphql-rate-limit", "60"];
@@ -250,7 +251,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(model_config(cases(200)))]
+    #![proptest_config(model_config(200))]
 
     #[test]
     fn a_bucket_is_a_level_that_rises_with_time(steps in steps(), capacity in 1..20_u32) {

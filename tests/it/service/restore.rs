@@ -425,12 +425,16 @@ fn parts(url: &str) -> (&str, &str) {
     (name, query.split_once('=').expect("the query has a value").1)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dump_of_postgres_is_restored() {
-    a_dump_is_restored(Kind::Postgres).await;
-}
+mod a_dump_of_the_server_is_restored {
+    use super::*;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dump_of_mariadb_is_restored() {
-    a_dump_is_restored(Kind::Mariadb).await;
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn postgres() {
+        a_dump_is_restored(Kind::Postgres).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn mariadb() {
+        a_dump_is_restored(Kind::Mariadb).await;
+    }
 }

@@ -175,7 +175,7 @@ fn connections_that_are_idle_for_too_long_are_closed() {
 
 #[test]
 fn a_change_whose_client_has_disconnected_is_completed_before_it_ends() {
-    let redis = Redis::start();
+    let redis = Redis::own();
     let server = Server::over(&redis, &[]);
     redis.pause(true);
     let mut stream = TcpStream::connect(&server.address).unwrap();
@@ -197,7 +197,7 @@ fn a_change_whose_client_has_disconnected_is_completed_before_it_ends() {
 
 #[test]
 fn the_server_reports_an_unavailable_redis_and_recovers_with_it() {
-    let mut redis = Redis::start();
+    let mut redis = Redis::own();
     let server = Server::over(&redis, &[]);
     server.register("ada");
     redis.pause(true);

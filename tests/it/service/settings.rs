@@ -17,7 +17,7 @@ fn set_limit(limit: &str) -> [&str; 4] {
 
 #[test]
 fn a_redis_that_stores_posts_in_its_larger_encoding_is_reported_at_start() {
-    let redis = Redis::start();
+    let redis = Redis::own();
     let log = Logged::start(&redis, &[]).log();
     let warnings: Vec<&str> = log.lines().filter(|line| line.contains(SETTING)).collect();
     assert!(matches!(warnings[..], [line] if line.contains("WARN")), "{log}");
@@ -29,7 +29,7 @@ fn a_redis_that_stores_posts_in_its_larger_encoding_is_reported_at_start() {
 
 #[test]
 fn a_server_whose_redis_hides_its_settings_starts_without_a_warning() {
-    let redis = Redis::start();
+    let redis = Redis::own();
     redis.raw::<String>(&["ACL", "SETUSER", "default", "-config"]);
     assert!(!Logged::start(&redis, &[]).log().contains(SETTING));
 }

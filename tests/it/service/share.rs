@@ -311,7 +311,7 @@ async fn a_cursor_that_names_very_many_posts_needs_a_resync() {
 
 #[tokio::test]
 async fn an_ended_session_waits_for_no_other_signals() {
-    let redis = Redis::start();
+    let redis = Redis::own();
     let server = Server::over(&redis, &[]);
     let token = server.token("ada");
     let mut socket = Socket::acknowledged(&server, Some(&token)).await;

@@ -201,7 +201,7 @@ fn the_trace_of_a_request_has_its_round_trips_and_queries() {
 
 #[test]
 fn faults_of_the_server_are_marked_in_the_trace() {
-    let redis = Redis::start();
+    let redis = Redis::own();
     let collector = Collector::start();
     let options = ["--trace-otlp-endpoint", &collector.address, "--graphql-query-timeout", "1"];
     let server = Server::over(&redis, &options);

@@ -11,10 +11,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 
+use crate::harness::case::cases;
 use crate::harness::feed::{TIMELINE, follow, publish};
 use crate::harness::server::Server;
 use crate::harness::socket::Socket;
-use crate::harness::world::{Redis, cases};
+use crate::harness::world::Redis;
 
 #[tokio::test]
 async fn a_watch_resumes_through_another_process() {

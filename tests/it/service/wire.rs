@@ -292,7 +292,7 @@ async fn large_responses_are_compressed_for_clients_that_accept_it() {
 
 #[tokio::test]
 async fn an_operation_that_takes_too_long_is_reported() {
-    let world = World::with(&["--graphql-query-timeout", "1", "--graphql-mutation-timeout", "1"]).await;
+    let world = World::own(&["--graphql-query-timeout", "1", "--graphql-mutation-timeout", "1"]).await;
     let people = world.people(1).await;
     world.redis.pause(true);
     let query = "{\"query\":\"{ user(by: { username: \\\"ann0\\\" }) { bio } }\"}";

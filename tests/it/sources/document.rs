@@ -108,6 +108,8 @@ fn the_files_and_commands_that_the_pages_name_exist() {
                 assert!(root.join(file).exists(), "{line}: {file}");
             }
             match words[..] {
+                // The workflow of a release, and the image, run it.
+                ["cargo", "build", "--release", "--locked"] => {}
                 ["make", target, ..] => assert!(makefile.contains(&format!("\n{target}:")), "{line}"),
                 ["fanfold", ref command @ ..]
                 | ["docker", "compose", "run", "--rm", "fanfold", ref command @ ..]

@@ -2,7 +2,9 @@
 //! means that the design is being bent, not that the test is in the way.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::harness::source::sources;
 
 /// Each layer and the layers it may import. All may import `model` and `config`.
 const LAYERS: [(&str, &[&str]); 13] = [
@@ -75,27 +77,6 @@ const HOMES: [(&str, &[&str]); 51] = [
     ("unicode_normalization", &["model/entity"]),
     ("unicode_properties", &["model/entity"]),
 ];
-
-/// Returns the sources in this folder, each with its path below the folder and its lines of code.
-fn sources(folder: &str) -> Vec<(String, Vec<String>)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let mut sources = Vec::new();
-    let mut open = vec![root.clone()];
-    while let Some(directory) = open.pop() {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path: PathBuf = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = fs::read_to_string(&path).unwrap();
-                let name = path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
-                sources.push((name, text.lines().map(str::to_owned).collect()));
-            }
-        }
-    }
-    assert!(sources.len() > 30, "the sources were found");
-    sources
-}
 
 fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default()

@@ -8,13 +8,13 @@ mod window;
 mod world;
 
 use crate::api::visibility::world::Play;
+use crate::harness::case::{self, cases};
 use crate::harness::sql::{Database, Kind};
-use crate::harness::world::cases;
 
 /// Plays a random world. Returns the number of viewers and objects that were compared.
 async fn play(kind: Kind, strategy: &str, seed: u64, rounds: u32) -> usize {
     let database = Database::new(kind).await;
-    let mut play = Play::new(&database, strategy, seed).await;
+    let mut play = Play::new(&database, strategy, case::seed(seed)).await;
     for _ in 0..rounds {
         play.round(32).await;
     }

@@ -93,9 +93,17 @@ impl Stage {
         Self::with_archive(Kind::Sqlite, strategy, capacity, "1000").await
     }
 
+    /// The same on a single server of its own.
+    pub(crate) async fn own(strategy: &str, capacity: &str) -> Self {
+        Self::on(World::own(&[]).await, Kind::Sqlite, strategy, capacity, "1000").await
+    }
+
     /// The same with an archive of this kind, and this number of hot posts per author.
     pub(crate) async fn with_archive(kind: Kind, strategy: &str, capacity: &str, hot: &str) -> Self {
-        let world = World::new().await;
+        Self::on(World::new().await, kind, strategy, capacity, hot).await
+    }
+
+    async fn on(world: World, kind: Kind, strategy: &str, capacity: &str, hot: &str) -> Self {
         let (mut viewers, mut watchers) = (HashMap::new(), HashMap::new());
         for (number, person) in (1..).zip(world.people(USERS as usize).await) {
             viewers.insert(number, world.app.authenticate(&person.token).await.unwrap());

@@ -17,10 +17,11 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
+use crate::harness::case::model_config;
 use crate::harness::cluster::Cluster;
 use crate::harness::feed::{follow, publish};
 use crate::harness::server::{Server, eventually, serve};
-use crate::harness::world::{ManualClock, app_at, cases, model_config};
+use crate::harness::world::{ManualClock, app_at};
 
 /// Number of posts that stay hot.
 const HOT: usize = 4;
@@ -324,7 +325,7 @@ fn keys_that_are_read_one_by_one_are_read_as_by_the_scripts() {
     let reads = |requests: &[Request]| -> Vec<_> {
         requests.iter().map(|request| runtime.block_on(read(&app, request))).collect()
     };
-    TestRunner::new(model_config(cases(48)))
+    TestRunner::new(model_config(48))
         .run(&(stored(), requests), |(stored, requests)| {
             stored.write(&cluster);
             let expected = reads(&requests);
