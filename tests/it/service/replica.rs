@@ -137,9 +137,8 @@ async fn replicas_that_lag_are_read_but_hide_neither_posts_nor_own_writes() {
 fn a_single_server_has_no_replicas_to_read() {
     let redis = crate::harness::deployment::Redis::start_with(&[]);
     let url = redis.url();
-    let output = crate::harness::server::command(&["serve", "--redis-url", &url, "--redis-replica-reads"])
-        .output()
-        .unwrap();
+    let serve = ["serve", "--http-listen", "127.0.0.1:0", "--redis-url", &url, "--redis-replica-reads"];
+    let output = crate::harness::server::command(&serve).output().unwrap();
     assert!(!output.status.success());
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(error.contains("--redis-replica-reads requires a Redis Cluster"), "{error}");
