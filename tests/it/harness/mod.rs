@@ -14,4 +14,5 @@ pub(crate) mod server;
 pub(crate) mod sql;
 pub(crate) mod stage;
 pub(crate) mod walk;
+pub(crate) mod wait;
 pub(crate) mod world;

@@ -4,11 +4,12 @@ use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::{NamedTempFile, TempDir};
 
+use crate::harness::port::is_about_address_in_use;
+pub(crate) use crate::harness::wait::eventually;
 use crate::harness::world::Redis;
 
 /// A running `fanfold serve`.
@@ -197,11 +198,4 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fanfold"));
     command.args(arguments).stdin(Stdio::null());
     command
-}
-
-pub(crate) fn eventually(condition: impl Fn() -> bool) -> bool {
-    (0..200).any(|_| {
-        std::thread::sleep(Duration::from_millis(50));
-        condition()
-    })
 }
