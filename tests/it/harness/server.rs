@@ -32,10 +32,27 @@ impl Server {
 
     /// The same, with a destination for its log.
     pub(crate) fn run_logging(command: &mut Command, log: Stdio) -> Self {
+        Self::begin(command, log).expect("it prints its address")
+    }
+
+    /// The same, with ports that the test has chosen. Returns `None` if one of them is in use.
+    pub(crate) fn run_if_free(command: &mut Command) -> Option<Self> {
+        let log = NamedTempFile::new().unwrap();
+        let server = Self::begin(command, Stdio::from(log.reopen().unwrap()));
+        let log = std::fs::read_to_string(log.path()).unwrap();
+        assert!(server.is_some() || is_about_address_in_use(&log), "a server has ended: {log}");
+        server
+    }
+
+    /// Starts a server, and waits until it listens. Returns `None` if it has ended before.
+    fn begin(command: &mut Command, log: Stdio) -> Option<Self> {
         let mut process = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut output = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();
-        output.read_line(&mut line).unwrap();
+        if output.read_line(&mut line).unwrap() == 0 {
+            process.wait().unwrap();
+            return None;
+        }
         // Both lines are printed at once.
         let rest = String::from_utf8(output.buffer().to_vec()).unwrap();
         let after = |line: &str, beginning: &str| {
@@ -44,7 +61,7 @@ impl Server {
         };
         let address = after(&line, "Fanfold listens on ").expect("it prints its address");
         let admin = after(&rest, "Metrics and probes are on ").unwrap_or_default();
-        Self { process, address, admin }
+        Some(Self { process, address, admin })
     }
 
     pub(crate) fn on(data_dir: &TempDir) -> Self {

@@ -19,7 +19,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 
-use crate::harness::cluster::free_ports;
+use crate::harness::port::{free_ports, on_free_ports};
 use crate::harness::server::{Server, command, eventually, exchange};
 use crate::harness::world::Redis;
 
@@ -96,10 +96,11 @@ fn metrics_and_probes_are_on_an_address_of_their_own() {
 #[test]
 fn the_admin_listener_has_the_next_port_and_a_port_in_use_is_an_error() {
     let redis = Redis::start();
-    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let port = (0..1_000).map(|_| free_ports::<1>()[0]).find(|port| is_free(port + 1)).unwrap();
-    let (main, admin) = (format!("127.0.0.1:{port}"), format!("127.0.0.1:{}", port + 1));
-    let server = Server::run(&mut serve(&redis, &["--http-listen", &main]));
+    let ([main, admin], server) = on_free_ports(|ports: [u16; 2]| {
+        let addresses = ports.map(|port| format!("127.0.0.1:{port}"));
+        let server = Server::run_if_free(&mut serve(&redis, &["--http-listen", &addresses[0]]))?;
+        Some((addresses, server))
+    });
     assert_eq!((&server.address, &server.admin), (&main, &admin));
     let stderr = failure(serve(&redis, &["--http-listen", &admin]));
     assert!(stderr.contains(&format!("cannot listen on {admin}")), "{stderr}");
@@ -336,7 +337,7 @@ fn a_healthcheck_fails_with_a_reason_if_the_server_does_not_respond() {
     let server = sockets.start(&redis, &[]);
     server.signal("-STOP");
     let missing = sockets.address("missing");
-    let closed = format!("127.0.0.1:{}", free_ports::<1>()[0]);
+    let [closed] = free_ports().map(|port| format!("127.0.0.1:{port}"));
     for (options, reason) in [
         (&["--http-admin-listen", &server.admin, "--timeout", "1"][..], "does not respond within 1 seconds"),
         (&["--http-admin-listen", &missing], "cannot connect: No such file or directory"),
