@@ -105,6 +105,13 @@ impl Server {
         exchange(&self.admin, &format!("GET {path}"), "", "")
     }
 
+    /// Returns the number of round trips to Redis of this purpose that the server has made.
+    pub(crate) fn round_trips(&self, step: &str) -> u64 {
+        let (_, metrics) = self.page("/metrics");
+        let name = format!("fanfold_redis_seconds_count{{step=\"{step}\"}} ");
+        metrics.lines().find_map(|line| line.strip_prefix(&name)).map_or(0, |count| count.parse().unwrap())
+    }
+
     pub(crate) fn ask(&self, query: &str) -> Value {
         let (_, body) = self.send("POST /graphql", &json!({ "query": query }).to_string());
         serde_json::from_str(&body).unwrap()

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::harness::cluster::Cluster;
-use crate::harness::server::{Server, command};
+use crate::harness::server::{Server, command, eventually};
+use crate::harness::wait::eventually_async;
 use crate::harness::world::Redis;
 use crate::service::socket::Socket;
 use crate::service::watch::{TIMELINE, follow, publish};
@@ -69,12 +70,7 @@ fn timeline(server: &Server, token: &str) -> Vec<String> {
 }
 
 async fn wait_for_timeline(server: &Server, token: &str, expected: &[String]) {
-    for _ in 0..400 {
-        if timeline(server, token) == expected {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually_async(async || timeline(server, token) == expected).await;
     assert_eq!(timeline(server, token), expected);
 }
 
@@ -139,8 +135,7 @@ async fn watchers_of_a_cluster_are_told() {
     let [ada, ben, eve] = ["ada", "ben", "eve"].map(|name| one.token(name));
     let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
     follow(&one, &ada, "ben");
-    socket.subscribe("t", TIMELINE, Value::Null).await;
-    assert!(socket.is_silent().await);
+    socket.watch_timeline(&other, TIMELINE, Value::Null).await;
     // Pushed, and then pulled.
     for (content, fan) in [("one", Some(&eve)), ("two", None), ("three", None)] {
         publish(&one, &ben, content);
@@ -162,12 +157,8 @@ async fn replicas_take_over_from_masters_that_are_killed() {
     for master in 0..3 {
         cluster.wait_for_replica_of(cluster.nodes[master].port);
         cluster.nodes[master].redis.kill();
-        let mut number = 0;
-        while views(&server, &tokens) != expected {
-            number += 1;
-            assert!(number < 100, "{:?}", views(&server, &tokens));
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        eventually_async(async || views(&server, &tokens) == expected).await;
+        assert_eq!(views(&server, &tokens), expected);
         let content = format!("after {master}");
         publish(&server, &tokens[0], &content);
         posts.insert(0, content);
@@ -299,10 +290,15 @@ async fn timelines_are_read_while_the_master_of_the_watermark_is_down() {
     publish_elsewhere(&cluster, down, &server, &users[star].token, "pulled");
     let expected = ["pulled".to_owned(), "pushed".to_owned()];
     wait_for_timeline(&server, &users[fan].token, &expected).await;
-    // The delivered mark, which is read every second, has reached the posts.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    // The delivered mark, which is read every second, has reached the posts: it was read twice after their delivery, once
+    // from beginning to end.
+    let is_delivered = || server.page("/metrics").1.contains("\nfanfold_fanout_jobs 0\n");
+    assert!(eventually(is_delivered));
+    let read = server.round_trips("delivered mark");
+    assert!(eventually(|| server.round_trips("delivered mark") >= read + 2));
     cluster.nodes[down].redis.kill();
-    assert_eq!(server.page("/readyz").0, 503);
+    // The state is cached for a second.
+    assert!(eventually(|| server.page("/readyz").0 == 503));
     for _ in 0..20 {
         assert_eq!(timeline(&server, &users[fan].token), expected);
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -313,7 +309,7 @@ async fn timelines_are_read_while_the_master_of_the_watermark_is_down() {
 }
 
 /// Stops threads when it is dropped.
-struct StopOnDrop<'a>(&'a AtomicBool);
+pub(crate) struct StopOnDrop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
@@ -395,8 +391,7 @@ async fn watchers_are_told_after_their_slots_have_moved_and_their_masters_have_f
         follow(&server, token, author);
     }
     let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
-    socket.subscribe("t", TIMELINE, Value::Null).await;
-    assert!(socket.is_silent().await);
+    socket.watch_timeline(&server, TIMELINE, Value::Null).await;
     let mut number = 0;
     for key in ["ff:{u1}:user", "ff:{g}:layout"] {
         cluster.move_slot(key);
@@ -459,22 +454,17 @@ async fn ids_are_not_issued_again_by_a_node_that_has_lost_some() {
 pub(crate) async fn publish_in_the_end(server: &Server, token: &str, content: &str) -> String {
     let input = format!("content: \"{content}\", idempotencyKey: \"{content}\"");
     let query = format!("mutation {{ publish(input: {{ {input} }}) {{ post {{ id }} }} }}");
-    for _ in 0..200 {
-        if let Some(id) = server.ask_as(token, &query)["data"]["publish"]["post"]["id"].as_str() {
-            return id.to_owned();
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("{}", server.ask_as(token, &query));
+    let mut response = Value::Null;
+    eventually_async(async || {
+        response = server.ask_as(token, &query);
+        response["data"]["publish"]["post"]["id"].is_string()
+    })
+    .await;
+    response["data"]["publish"]["post"]["id"].as_str().unwrap_or_else(|| panic!("{response}")).to_owned()
 }
 
 /// Waits until a post is the newest of a timeline, which is in the order of ids.
 pub(crate) async fn wait_until_first(server: &Server, token: &str, content: &str) {
-    for _ in 0..400 {
-        if timeline(server, token).first().is_some_and(|first| first == content) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually_async(async || timeline(server, token).first().is_some_and(|first| first == content)).await;
     assert_eq!(timeline(server, token)[0], content);
 }

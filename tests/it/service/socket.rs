@@ -10,11 +10,10 @@ use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, client_async, connect_async};
 
-use crate::harness::server::Server;
+use crate::harness::server::{Server, eventually};
+use crate::harness::wait::{LIMIT, eventually_async};
 use crate::harness::world::Redis;
 use crate::service::watch::TIMELINE;
-
-const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The client's end of a socket.
 pub(crate) struct Socket(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
@@ -59,11 +58,32 @@ impl Socket {
         self.send(json!({ "id": id, "type": "subscribe", "payload": payload })).await;
     }
 
+    /// Subscribes to a timeline, and returns once the server has begun to watch it: once it has looked for changes. No
+    /// other watch of the server may have a reason to look meanwhile.
+    pub(crate) async fn watch_timeline(&mut self, server: &Server, query: &str, variables: Value) {
+        let looks = || server.round_trips("live: removed");
+        let before = looks();
+        self.subscribe("t", query, variables).await;
+        assert!(eventually(|| looks() > before), "the watch begins");
+        assert!(self.is_silent().await);
+    }
+
+    /// Subscribes to relations, and returns once the server has begun to watch them. It must already receive the signals
+    /// about this user.
+    pub(crate) async fn watch_relations(&mut self, query: &str) {
+        self.subscribe("r", query, Value::Null).await;
+        // This operation begins later, and makes a round trip more.
+        self.subscribe("q", "{ viewer { user { username } } }", Value::Null).await;
+        assert_eq!(self.receive().await["type"], "next");
+        assert_eq!(self.receive().await, json!({ "id": "q", "type": "complete" }));
+        assert!(self.is_silent().await);
+    }
+
     /// Returns the next message; an array of code and reason if it is closed.
     pub(crate) async fn receive(&mut self) -> Value {
         loop {
             let message =
-                tokio::time::timeout(TIMEOUT, self.0.next()).await.expect("a message arrives in time");
+                tokio::time::timeout(LIMIT, self.0.next()).await.expect("a message arrives in time");
             match message {
                 Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
                 Some(Ok(Message::Close(Some(frame)))) => {
@@ -75,9 +95,9 @@ impl Socket {
         }
     }
 
-    /// Returns whether no message arrives for a moment.
+    /// Returns whether no message arrives for a moment. On a busy machine, one may arrive later.
     pub(crate) async fn is_silent(&mut self) -> bool {
-        tokio::time::timeout(Duration::from_millis(300), self.0.next()).await.is_err()
+        tokio::time::timeout(Duration::from_millis(300), self.receive()).await.is_err()
     }
 }
 
@@ -241,13 +261,8 @@ async fn sockets_and_operations_on_a_socket_are_limited() {
         other => panic!("{:?}", other.map(|_| ())),
     }
     drop(second);
-    for _ in 0..100 {
-        if Socket::open(&server, &[protocol]).await.is_ok() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("a closed socket frees its place");
+    let has_place = async || Socket::open(&server, &[protocol]).await.is_ok();
+    assert!(eventually_async(has_place).await, "a closed socket frees its place");
 }
 
 #[tokio::test]
@@ -269,13 +284,8 @@ async fn a_client_that_reads_nothing_is_dropped_and_nothing_is_buffered_for_it()
     }
     // Its place is given to another while it is still there, and silent.
     let protocol = [("sec-websocket-protocol", "graphql-transport-ws")];
-    for _ in 0..300 {
-        if Socket::open(&server, &protocol).await.is_ok() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("it is dropped after a while");
+    let has_place = async || Socket::open(&server, &protocol).await.is_ok();
+    assert!(eventually_async(has_place).await, "it is dropped after a while");
 }
 
 /// Returns the bytes of memory that a server uses.
@@ -292,8 +302,9 @@ async fn a_client_that_pings_and_reads_nothing_fills_no_memory() {
     let mut socket = Socket::acknowledged(&server, None).await;
     let before = memory(&server);
     let flood = async {
+        let ping = || Message::Ping(vec![7; 125].into());
         // Until the server takes them no more.
-        while socket.0.send(Message::Ping(vec![7; 125].into())).await.is_ok() {}
+        while let Ok(Ok(())) = tokio::time::timeout(Duration::from_secs(1), socket.0.send(ping())).await {}
     };
     let _ = tokio::time::timeout(Duration::from_secs(5), flood).await;
     let grown = memory(&server).saturating_sub(before);
@@ -322,7 +333,7 @@ async fn a_close_frame_is_returned() {
     let server = Server::over(&redis, &[]);
     let mut socket = Socket::acknowledged(&server, None).await;
     socket.0.send(Message::Close(None)).await.unwrap();
-    let response = tokio::time::timeout(TIMEOUT, socket.0.next()).await.unwrap();
+    let response = tokio::time::timeout(LIMIT, socket.0.next()).await.unwrap();
     assert!(matches!(response, Some(Ok(Message::Close(_)))), "{response:?}");
 }
 
@@ -335,7 +346,7 @@ async fn a_session_that_ends_takes_its_sockets_with_it_and_no_others() {
     let second = one.ask(login)["data"]["login"]["token"].as_str().unwrap().to_owned();
     let mut socket = Socket::acknowledged(&one, Some(&token)).await;
     let mut staying = Socket::acknowledged(&one, Some(&second)).await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(eventually(|| redis.has_subscriber(1)), "the server waits for the end of the sessions");
     assert_eq!(other.ask_as(&token, "mutation { logout { userErrors { code } } }")["errors"], Value::Null);
     assert_eq!(socket.receive().await, json!([4403, "The session has ended"]));
     assert!(staying.is_silent().await);
