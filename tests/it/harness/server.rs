@@ -211,6 +211,19 @@ pub(crate) fn exchange(address: &str, head: &str, more: &str, body: &str) -> (u1
     (status, response.split_once("\r\n\r\n").unwrap().1.to_owned())
 }
 
+/// Begins a request to the API, and returns once it is in progress: the server asks for its body.
+pub(crate) fn begin_request(stream: &mut (impl Read + Write), body: &str) {
+    const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+    let length = body.len();
+    let head = format!(
+        "POST /graphql HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut response = [0; CONTINUE.len()];
+    stream.read_exact(&mut response).unwrap();
+    assert_eq!(response, CONTINUE);
+}
+
 fn response(mut stream: impl Read + Write, request: &str) -> String {
     stream.write_all(request.as_bytes()).unwrap();
     let mut response = String::new();
