@@ -16,6 +16,7 @@ use crate::harness::issuer::{
     AUDIENCE, ISSUER, Issuer, NOW, RULES, SigningKey, base64, claims, message, with,
 };
 use crate::harness::server::{Server, command};
+use crate::harness::wait::eventually_async;
 use crate::harness::world::{PASSWORD, Redis, World, app, codes};
 use crate::service::socket::Socket;
 use crate::service::watch::TIMELINE;
@@ -242,7 +243,7 @@ async fn an_unknown_key_id_fetches_the_keys_once_and_at_most_every_ten_seconds()
         let (app, rotated) = (app.clone(), rotated.clone());
         async move { app.authenticate(&rotated).await.is_ok() }
     });
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(eventually_async(async || issuer.fetches() == 2).await);
     impatient.abort();
     let signed_in = join_all((0..20).map(|_| app.authenticate(&rotated))).await;
     assert!(signed_in.iter().all(Result::is_ok), "{signed_in:?}");
