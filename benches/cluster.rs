@@ -20,7 +20,9 @@ mod ground;
 mod harness {
     pub(crate) mod cluster;
     pub(crate) mod instance;
+    pub(crate) mod port;
     pub(crate) mod proxy;
+    pub(crate) mod wait;
 }
 #[path = "cluster/listeners.rs"]
 mod listeners;
@@ -46,7 +48,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::ground::{Redis, is_measured};
-use crate::harness::cluster::{Cluster, Node, free_ports};
+use crate::harness::cluster::{Cluster, Node};
+use crate::harness::port::free_ports;
 use crate::harness::proxy::Proxy;
 use crate::listeners::Audience;
 use crate::page::{Site, compare, compare_moving};

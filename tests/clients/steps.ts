@@ -12,8 +12,8 @@ export interface Page {
   watch: () => () => void;
 }
 
-/** Timeout of a change of a page, in milliseconds. */
-const TIMEOUT = 10_000;
+/** Timeout of a change of a page, in milliseconds: the machine may be busy with other tests. */
+const TIMEOUT = 60_000;
 /** The interval at which a page is read, in milliseconds. */
 const INTERVAL = 5;
 

@@ -96,7 +96,8 @@ export class Visitor {
   async disturbed(work) {
     this.isDisturbed = true;
     await work();
-    // The browser may log the last error after the page has recovered from it.
+    // The browser may log the last error after the page has recovered from it, but before it is idle.
+    await this.page.evaluate(() => new Promise((resolve) => requestIdleCallback(resolve)));
     await this.page.waitForTimeout(500);
     this.isDisturbed = false;
   }

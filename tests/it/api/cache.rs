@@ -14,6 +14,7 @@ use fanfold::model::user::{UserFields, Username};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::harness::wait::{LIMIT, eventually_async};
 use crate::harness::world::{PASSWORD, World, app};
 
 const CACHED: [&str; 2] = ["--redis-user-cache", "1000000"];
@@ -55,14 +56,9 @@ async fn trips(app: &App, id: u64) -> u64 {
     app.store().round_trips() - before
 }
 
-/// Waits until a condition holds, which is soon.
-async fn eventually(condition: impl AsyncFn() -> bool) {
-    let wait = async {
-        while !condition().await {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), wait).await.expect("the condition holds soon");
+/// Waits until a condition holds.
+async fn eventually(condition: impl AsyncFnMut() -> bool) {
+    assert!(eventually_async(condition).await, "the condition holds soon");
 }
 
 /// Waits until a user's record is cached.
@@ -190,7 +186,7 @@ async fn who_waits_for_the_end_of_a_session_reads_the_session_again_although_it_
     }
     assert!(!ended.is_finished(), "the session goes on");
     world.app.logout(&world.app.authenticate(&token).await.unwrap()).await.unwrap();
-    tokio::time::timeout(Duration::from_secs(10), ended).await.expect("the end is signalled").unwrap();
+    tokio::time::timeout(LIMIT, ended).await.expect("the end is signalled").unwrap();
     listening.abort();
 }
 

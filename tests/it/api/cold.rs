@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::harness::graph::Graph;
 use crate::harness::post::{POSTS, delete, ids, posts, publish};
 use crate::harness::sql::{Database, Kind, Server, on_every_kind};
+use crate::harness::wait::eventually_async;
 use crate::harness::walk::{walk, walk_posts};
 use crate::harness::world::{Person, World, archive_all, codes, deliver_all, user_of};
 
@@ -268,8 +269,8 @@ async fn while_the_archive_is_unavailable(kind: Kind) {
     assert_eq!((ids(&hot["nodes"]).len(), &hot["totalCount"]), (3, &json!(12)));
     assert_eq!(delete(&world, &people[0], &published[11]).await["userErrors"], json!([]));
     // The last known state is returned for a second.
-    tokio::time::sleep(Duration::from_millis(1_100)).await;
-    assert_eq!(world.page("/readyz").await, (200, "ready\narchive: unavailable\n".to_owned()));
+    let unavailable = (200, "ready\narchive: unavailable\n".to_owned());
+    assert!(eventually_async(async || world.page("/readyz").await == unavailable).await);
     let metrics = world.page("/metrics").await.1;
     assert!(
         !metrics.contains("fanfold_archive_pending_posts 0\n")
@@ -289,12 +290,7 @@ async fn while_the_archive_is_unavailable(kind: Kind) {
         let transit = world.app.transit().await.unwrap();
         transit.pending + transit.moving == 0 && world.page("/readyz").await.1 == "ready\n"
     };
-    let mut waits = 0;
-    while !is_done().await {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        waits += 1;
-        assert!(waits < 300, "it does not catch up");
-    }
+    assert!(eventually_async(is_done).await, "it catches up");
     mover.abort();
     published.pop();
     published.reverse();
@@ -343,14 +339,10 @@ async fn readiness_reports_that_nothing_can_be_archived() {
     let world = World::with_archive(&database, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
     let mover = tokio::spawn(world.app.mover().work(std::future::pending()));
-    let until = async |expected_page: &str| {
-        for _ in 0..200 {
-            if world.page("/readyz").await == (200, expected_page.to_owned()) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("`/readyz` does not become {expected_page:?}");
+    let until = async |expected: &str| {
+        let expected = (200, expected.to_owned());
+        let is_there = eventually_async(async || world.page("/readyz").await == expected).await;
+        assert!(is_there, "`/readyz` does not become {expected:?}");
     };
     until("ready\n").await;
     // The archive can be read, but not written.
@@ -427,28 +419,21 @@ async fn requests_that_use_all_connections_do_not_delay_movers_and_their_stateme
         let (app, read) = (world.app.clone(), ArchivedVisits { newest: world.app.today(), count });
         tokio::spawn(async move { app.load(read).await.is_ok() })
     };
-    let requests = [ask(1), ask(2)];
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    let mut requests = [ask(1), ask(2)];
+    let mut until_wait = async |count: i64| {
+        let query = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
+            AND wait_event_type = 'Lock'";
+        let wait = async || sqlx::query_scalar::<_, i64>(query).fetch_one(&mut lock).await.unwrap() == count;
+        assert!(eventually_async(wait).await, "{count} statements wait");
+    };
+    until_wait(2).await;
     let mover = tokio::spawn(world.app.mover().work(std::future::pending()));
-    let began = tokio::time::Instant::now();
-    while world.app.transit().await.unwrap().moved < 2 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        assert!(began.elapsed() < Duration::from_secs(3), "it waits for a connection");
-    }
+    assert!(eventually_async(async || world.app.transit().await.unwrap().moved >= 2).await);
+    assert!(requests.iter().all(|request| !request.is_finished()), "the mover waits for a connection");
     mover.abort();
-    for request in requests {
+    for request in &mut requests {
         assert!(!request.await.unwrap(), "it waited until it failed");
     }
     // Statements whose caller no longer waits are not executed, either.
-    let mut waiting = 2;
-    for _ in 0..100 {
-        let query = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
-            AND wait_event_type = 'Lock'";
-        waiting = sqlx::query_scalar::<_, i64>(query).fetch_one(&mut lock).await.unwrap();
-        if waiting == 0 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    assert_eq!(waiting, 0);
+    until_wait(0).await;
 }

@@ -1,7 +1,6 @@
 //! What the nodes of a cluster receive: commands with keys of one slot, and no more of them than needed.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -83,11 +82,10 @@ fn requests_of_conversations(post: &str, own: &str) -> [String; 4] {
 async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
     let users: Vec<String> = story(server).await;
     let mut socket = Socket::acknowledged(server, Some(&users[0])).await;
-    socket.subscribe("t", TIMELINE, Value::Null).await;
+    socket.watch_timeline(server, TIMELINE, Value::Null).await;
     let relations =
         "subscription { relationChanged { status viewer { user { username } } user { username } } }";
-    socket.subscribe("r", relations, Value::Null).await;
-    assert!(socket.is_silent().await);
+    socket.watch_relations(relations).await;
     let id = |user: usize| {
         let query = format!("{{ user(by: {{ username: \"{}\" }}) {{ id }} }}", name(user));
         server.ask(&query)["data"]["user"]["id"].as_str().unwrap().to_owned()
@@ -266,6 +264,16 @@ fn check_fields(documents: &str) {
     }
 }
 
+/// Waits until the repairer has had a turn, and the other background workers two each.
+fn wait_for_background_work(server: &Server) {
+    let turns =
+        [("repair: publishing", 1), ("account: jobs", 2), ("move: take", 2), ("deliver: take over", 32)];
+    let begun = turns.map(|(step, _)| server.round_trips(step));
+    for ((step, turns), begun) in turns.into_iter().zip(begun) {
+        assert!(eventually(|| server.round_trips(step) >= begun + turns), "{step}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_commands_have_keys_of_one_slot() {
     let cluster = Cluster::start(3, 1);
@@ -289,8 +297,7 @@ async fn all_commands_have_keys_of_one_slot() {
             assert!(add.status.success(), "{}", String::from_utf8_lossy(&add.stderr));
         };
         request_everything(&server, make_moderator).await;
-        // The repairer, the mover and the workers have had their turns.
-        tokio::time::sleep(Duration::from_secs(6)).await;
+        wait_for_background_work(&server);
         drop(server);
         let output = command(&[&["check", "--repair"], &beside[..]].concat()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));

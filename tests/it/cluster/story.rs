@@ -11,9 +11,10 @@ use crate::harness::feed::{
     TIMELINE, follow, publish, publish_in_the_end, timeline, wait_for_timeline, wait_until_first,
 };
 use crate::harness::placement::placed;
-use crate::harness::server::{Server, serve};
+use crate::harness::server::{Server, eventually, serve};
 use crate::harness::socket::Socket;
 use crate::harness::story::{USERS, expected_timeline, follows, name, story};
+use crate::harness::wait::{StopOnDrop, eventually_async};
 use crate::harness::world::Redis;
 
 /// Returns what each user sees of each other.
@@ -65,8 +66,7 @@ async fn watchers_of_a_cluster_are_told() {
     let [ada, ben, eve] = ["ada", "ben", "eve"].map(|name| one.token(name));
     let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
     follow(&one, &ada, "ben");
-    socket.subscribe("t", TIMELINE, Value::Null).await;
-    assert!(socket.is_silent().await);
+    socket.watch_timeline(&other, TIMELINE, Value::Null).await;
     // Pushed, and then pulled.
     for (content, fan) in [("one", Some(&eve)), ("two", None), ("three", None)] {
         publish(&one, &ben, content);
@@ -88,12 +88,8 @@ async fn replicas_take_over_from_masters_that_are_killed() {
     for master in 0..3 {
         cluster.wait_for_replica_of(cluster.nodes[master].port);
         cluster.nodes[master].redis.kill();
-        let mut number = 0;
-        while views(&server, &tokens) != expected {
-            number += 1;
-            assert!(number < 100, "{:?}", views(&server, &tokens));
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        eventually_async(async || views(&server, &tokens) == expected).await;
+        assert_eq!(views(&server, &tokens), expected);
         let content = format!("after {master}");
         publish(&server, &tokens[0], &content);
         posts.insert(0, content);
@@ -199,10 +195,15 @@ async fn timelines_are_read_while_the_master_of_the_watermark_is_down() {
     publish_elsewhere(&cluster, down, &server, &users[star].token, "pulled");
     let expected = ["pulled".to_owned(), "pushed".to_owned()];
     wait_for_timeline(&server, &users[fan].token, &expected).await;
-    // The delivered mark, which is read every second, has reached the posts.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    // The delivered mark, which is read every second, has reached the posts: it was read twice after their delivery, once
+    // from beginning to end.
+    let is_delivered = || server.page("/metrics").1.contains("\nfanfold_fanout_jobs 0\n");
+    assert!(eventually(is_delivered));
+    let read = server.round_trips("delivered mark");
+    assert!(eventually(|| server.round_trips("delivered mark") >= read + 2));
     cluster.nodes[down].redis.kill();
-    assert_eq!(server.page("/readyz").0, 503);
+    // The state is cached for a second.
+    assert!(eventually(|| server.page("/readyz").0 == 503));
     for _ in 0..20 {
         assert_eq!(timeline(&server, &users[fan].token), expected);
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -210,15 +211,6 @@ async fn timelines_are_read_while_the_master_of_the_watermark_is_down() {
     cluster.nodes[down].restart();
     publish_in_the_end(&server, &users[star].token, "later").await;
     wait_until_first(&server, &users[fan].token, "later").await;
-}
-
-/// Stops threads when it is dropped.
-struct StopOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -295,8 +287,7 @@ async fn watchers_are_told_after_their_slots_have_moved_and_their_masters_have_f
         follow(&server, token, author);
     }
     let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
-    socket.subscribe("t", TIMELINE, Value::Null).await;
-    assert!(socket.is_silent().await);
+    socket.watch_timeline(&server, TIMELINE, Value::Null).await;
     let mut number = 0;
     for key in ["ff:{u1}:user", "ff:{g}:layout"] {
         cluster.move_slot(key);

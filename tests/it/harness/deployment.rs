@@ -81,6 +81,20 @@ impl Redis {
         }
     }
 
+    /// Returns true if a server process receives the signals about this user.
+    pub(crate) fn has_subscriber(&self, user: u64) -> bool {
+        let channel = format!("ff:{{u{user}}}:live");
+        let counts = |instance: &Instance, command: &str| {
+            let (_, count): (String, u64) = instance.raw(&["PUBSUB", command, &channel]);
+            count > 0
+        };
+        match self {
+            Self::Own(instance) => counts(instance, "NUMSUB"),
+            Self::Server(lent) => counts(lent, "NUMSUB"),
+            Self::Cluster(lent) => lent.nodes.iter().any(|node| counts(&node.redis, "SHARDNUMSUB")),
+        }
+    }
+
     /// Sends a command past the store, as an operator would.
     pub(crate) fn raw<T: FromRedisValue>(&self, words: &[&str]) -> T {
         self.try_raw(words).unwrap()

@@ -1,10 +1,9 @@
 //! What users of a server do: they follow, publish, and read and watch their timelines.
 
-use std::time::Duration;
-
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::server::Server;
+use crate::harness::wait::eventually_async;
 
 /// Watches the viewer's timeline.
 pub(crate) const TIMELINE: &str = "subscription ($after: String) { timeline(after: $after) {
@@ -23,13 +22,13 @@ pub(crate) fn publish(server: &Server, token: &str, content: &str) -> String {
 pub(crate) async fn publish_in_the_end(server: &Server, token: &str, content: &str) -> String {
     let input = format!("content: \"{content}\", idempotencyKey: \"{content}\"");
     let query = format!("mutation {{ publish(input: {{ {input} }}) {{ post {{ id }} }} }}");
-    for _ in 0..200 {
-        if let Some(id) = server.ask_as(token, &query)["data"]["publish"]["post"]["id"].as_str() {
-            return id.to_owned();
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("{}", server.ask_as(token, &query));
+    let mut response = Value::Null;
+    eventually_async(async || {
+        response = server.ask_as(token, &query);
+        response["data"]["publish"]["post"]["id"].is_string()
+    })
+    .await;
+    response["data"]["publish"]["post"]["id"].as_str().unwrap_or_else(|| panic!("{response}")).to_owned()
 }
 
 /// Makes the user with this token follow the other one.
@@ -53,22 +52,12 @@ pub(crate) fn timeline(server: &Server, token: &str) -> Vec<String> {
 
 /// Waits until a timeline has these posts.
 pub(crate) async fn wait_for_timeline(server: &Server, token: &str, expected: &[String]) {
-    for _ in 0..400 {
-        if timeline(server, token) == expected {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually_async(async || timeline(server, token) == expected).await;
     assert_eq!(timeline(server, token), expected);
 }
 
 /// Waits until a post is the newest of a timeline, which is in the order of ids.
 pub(crate) async fn wait_until_first(server: &Server, token: &str, content: &str) {
-    for _ in 0..400 {
-        if timeline(server, token).first().is_some_and(|first| first == content) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually_async(async || timeline(server, token).first().is_some_and(|first| first == content)).await;
     assert_eq!(timeline(server, token)[0], content);
 }

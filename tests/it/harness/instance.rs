@@ -1,13 +1,15 @@
 //! A Redis server as a process.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use redis::{Cmd, Connection, ConnectionLike as _, FromRedisValue, RedisResult};
 use tempfile::TempDir;
+
+use crate::harness::port::{accepts_connections, on_free_ports};
 
 /// Returns the installed program: Redis or Valkey.
 pub(crate) fn program() -> &'static str {
@@ -26,6 +28,8 @@ pub(crate) fn directory_in_memory() -> TempDir {
 
 /// The name of the socket that a server begins with.
 const SOCKET: &str = "redis.sock";
+/// The file of a server's log, in its directory.
+const LOG: &str = "redis.log";
 
 /// A server on a socket in a directory of its own. Dropping it ends the server and removes the directory.
 pub(crate) struct Instance {
@@ -39,32 +43,43 @@ pub(crate) struct Instance {
 
 impl Instance {
     pub(crate) fn start(options: &[&str]) -> Self {
+        Self::start_if_free(options).expect("its address is free")
+    }
+
+    /// The same, with a port beside the socket. Returns the port as well.
+    pub(crate) fn start_on_port(options: &[&str]) -> (u16, Self) {
+        on_free_ports(|[port]| {
+            let instance = Self::start_if_free(&[&["--port", &port.to_string()], options].concat())?;
+            Some((port, instance))
+        })
+    }
+
+    /// The same, with a port among the options. Returns `None` if it is in use.
+    pub(crate) fn start_if_free(options: &[&str]) -> Option<Self> {
         let directory = directory_in_memory();
         let process = Self::spawn(directory.path(), options);
         let socket = directory.path().join(SOCKET);
-        let instance = Self { process, directory, socket, connection: Mutex::default() };
-        instance.wait();
-        instance
+        let mut instance = Self { process, directory, socket, connection: Mutex::default() };
+        instance.accepts_connections().then_some(instance)
     }
 
     fn spawn(directory: &Path, options: &[&str]) -> Child {
         let mut command = Command::new(program());
         command.current_dir(directory).args(["--port", "0", "--unixsocket", SOCKET, "--save", ""]);
-        command.args(options).stdin(Stdio::null()).stdout(Stdio::null());
+        command.args(options).stdin(Stdio::null()).stdout(File::create(directory.join(LOG)).unwrap());
         command.spawn().unwrap()
     }
 
     /// Kills the server and starts an empty one on the same socket.
     pub(crate) fn restart_empty(&mut self) {
         self.kill();
-        self.process = Self::spawn(self.directory.path(), &[]);
-        self.wait();
+        self.restart(&[]);
     }
 
     /// Starts the server again, after it was killed, with the files that it has left.
     pub(crate) fn restart(&mut self, options: &[&str]) {
         self.process = Self::spawn(self.directory.path(), options);
-        self.wait();
+        assert!(self.accepts_connections(), "its address is free");
     }
 
     /// Kills the server.
@@ -100,15 +115,10 @@ impl Instance {
         self.directory.path().to_str().unwrap()
     }
 
-    fn wait(&self) {
-        let client = redis::Client::open(self.url()).unwrap();
-        for _ in 0..500 {
-            if client.get_connection().is_ok() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("{} is not ready", program());
+    /// Waits until it accepts connections. Returns false if its port is in use.
+    fn accepts_connections(&mut self) -> bool {
+        let (client, log) = (redis::Client::open(self.url()).unwrap(), self.directory.path().join(LOG));
+        accepts_connections(&mut self.process, &log, || client.get_connection().is_ok())
     }
 
     /// Sends a command past the store, as an operator would.

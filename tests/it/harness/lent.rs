@@ -89,6 +89,7 @@ pub(crate) struct Lent<T: Shared> {
 }
 
 impl<T: Shared> Lent<T> {
+    #[allow(clippy::disallowed_methods, reason = "a record has the time that a test takes")]
     pub(crate) fn take() -> Self {
         let free = T::free().lock().unwrap().pop_front();
         let rested = free.unwrap_or_else(|| {

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::harness::cluster::Cluster;
+use crate::harness::port::is_about_address_in_use;
 use crate::harness::reach::note_server;
+pub(crate) use crate::harness::wait::eventually;
 use crate::harness::world::Redis;
 
 /// A running `fanfold serve`.
@@ -33,10 +35,27 @@ impl Server {
 
     /// The same, with a destination for its log.
     pub(crate) fn run_logging(command: &mut Command, log: Stdio) -> Self {
+        Self::begin(command, log).expect("it prints its address")
+    }
+
+    /// The same, with ports that the test has chosen. Returns `None` if one of them is in use.
+    pub(crate) fn run_if_free(command: &mut Command) -> Option<Self> {
+        let log = NamedTempFile::new().unwrap();
+        let server = Self::begin(command, Stdio::from(log.reopen().unwrap()));
+        let log = std::fs::read_to_string(log.path()).unwrap();
+        assert!(server.is_some() || is_about_address_in_use(&log), "a server has ended: {log}");
+        server
+    }
+
+    /// Starts a server, and waits until it listens. Returns `None` if it has ended before.
+    fn begin(command: &mut Command, log: Stdio) -> Option<Self> {
         let mut process = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut output = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();
-        output.read_line(&mut line).unwrap();
+        if output.read_line(&mut line).unwrap() == 0 {
+            process.wait().unwrap();
+            return None;
+        }
         // Both lines are printed at once.
         let rest = String::from_utf8(output.buffer().to_vec()).unwrap();
         let after = |line: &str, beginning: &str| {
@@ -45,7 +64,7 @@ impl Server {
         };
         let address = after(&line, "Fanfold listens on ").expect("it prints its address");
         let admin = after(&rest, "Metrics and probes are on ").unwrap_or_default();
-        Self { process, address, admin }
+        Some(Self { process, address, admin })
     }
 
     pub(crate) fn on(data_dir: &TempDir) -> Self {
@@ -97,6 +116,13 @@ impl Server {
         let mut page = String::new();
         stream.read_to_string(&mut page).ok()?;
         Some(page)
+    }
+
+    /// Returns the number of round trips to Redis of this purpose that the server has made.
+    pub(crate) fn round_trips(&self, step: &str) -> u64 {
+        let (_, metrics) = self.page("/metrics");
+        let name = format!("fanfold_redis_seconds_count{{step=\"{step}\"}} ");
+        metrics.lines().find_map(|line| line.strip_prefix(&name)).map_or(0, |count| count.parse().unwrap())
     }
 
     pub(crate) fn ask(&self, query: &str) -> Value {
@@ -201,6 +227,19 @@ pub(crate) fn exchange(address: &str, head: &str, more: &str, body: &str) -> (u1
     (status, response.split_once("\r\n\r\n").unwrap().1.to_owned())
 }
 
+/// Begins a request to the API, and returns once it is in progress: the server asks for its body.
+pub(crate) fn begin_request(stream: &mut (impl Read + Write), body: &str) {
+    const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+    let length = body.len();
+    let head = format!(
+        "POST /graphql HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut response = [0; CONTINUE.len()];
+    stream.read_exact(&mut response).unwrap();
+    assert_eq!(response, CONTINUE);
+}
+
 fn response(mut stream: impl Read + Write, request: &str) -> String {
     stream.write_all(request.as_bytes()).unwrap();
     let mut response = String::new();
@@ -232,11 +271,4 @@ pub(crate) fn metric(server: &Server, name: &str) -> f64 {
     assert_eq!(status, 200);
     let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.map_or(0.0, |value| value.parse().unwrap())
-}
-
-pub(crate) fn eventually(condition: impl Fn() -> bool) -> bool {
-    (0..200).any(|_| {
-        std::thread::sleep(Duration::from_millis(50));
-        condition()
-    })
 }

@@ -11,9 +11,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::harness::server::Server;
-
-/// Time within which a message arrives.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
+use crate::harness::wait::{LIMIT, eventually};
 
 /// The client's end of a socket.
 pub(crate) struct Socket(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
@@ -58,11 +56,32 @@ impl Socket {
         self.send(json!({ "id": id, "type": "subscribe", "payload": payload })).await;
     }
 
+    /// Subscribes to a timeline, and returns once the server has begun to watch it: once it has looked for changes. No
+    /// other watch of the server may have a reason to look meanwhile.
+    pub(crate) async fn watch_timeline(&mut self, server: &Server, query: &str, variables: Value) {
+        let looks = || server.round_trips("live: removed");
+        let before = looks();
+        self.subscribe("t", query, variables).await;
+        assert!(eventually(|| looks() > before), "the watch begins");
+        assert!(self.is_silent().await);
+    }
+
+    /// Subscribes to relations, and returns once the server has begun to watch them. It must already receive the signals
+    /// about this user.
+    pub(crate) async fn watch_relations(&mut self, query: &str) {
+        self.subscribe("r", query, Value::Null).await;
+        // This operation begins later, and makes a round trip more.
+        self.subscribe("q", "{ viewer { user { username } } }", Value::Null).await;
+        assert_eq!(self.receive().await["type"], "next");
+        assert_eq!(self.receive().await, json!({ "id": "q", "type": "complete" }));
+        assert!(self.is_silent().await);
+    }
+
     /// Returns the next message; an array of code and reason if it is closed.
     pub(crate) async fn receive(&mut self) -> Value {
         loop {
             let message =
-                tokio::time::timeout(TIMEOUT, self.0.next()).await.expect("a message arrives in time");
+                tokio::time::timeout(LIMIT, self.0.next()).await.expect("a message arrives in time");
             match message {
                 Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
                 Some(Ok(Message::Close(Some(frame)))) => {
@@ -74,8 +93,8 @@ impl Socket {
         }
     }
 
-    /// Returns whether no message arrives for a moment.
+    /// Returns whether no message arrives for a moment. On a busy machine, one may arrive later.
     pub(crate) async fn is_silent(&mut self) -> bool {
-        tokio::time::timeout(Duration::from_millis(300), self.0.next()).await.is_err()
+        tokio::time::timeout(Duration::from_millis(300), self.receive()).await.is_err()
     }
 }

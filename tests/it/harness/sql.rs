@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use fanfold::archive::Archive;
 use fanfold::config::ArchiveConfig;
@@ -19,6 +18,7 @@ use tokio::runtime::Runtime;
 use crate::harness::case::test;
 use crate::harness::instance::directory_in_memory;
 use crate::harness::reach::{is_recorded, note_statements, recorded_archive};
+use crate::harness::wait::eventually;
 
 /// The kinds of databases that an archive may be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -196,21 +196,15 @@ impl Server {
 
     /// Waits until it accepts connections.
     fn wait(&self) {
-        for _ in 0..600 {
-            let is_ready = match self.kind {
-                Kind::Postgres => fs::read(self.directory.join("log")).is_ok_and(|log| {
-                    let log = String::from_utf8_lossy(&log).into_owned();
-                    log.matches("ready to accept connections").count() >= self.guards.len() / 2
-                }),
-                _ => std::os::unix::net::UnixStream::connect(self.directory.join("socket"))
-                    .is_ok_and(|mut stream| stream.read(&mut [0]).is_ok_and(|count| count == 1)),
-            };
-            if is_ready {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        panic!("the server is not ready: {}", self.log());
+        let is_ready = || match self.kind {
+            Kind::Postgres => fs::read(self.directory.join("log")).is_ok_and(|log| {
+                let log = String::from_utf8_lossy(&log).into_owned();
+                log.matches("ready to accept connections").count() >= self.guards.len() / 2
+            }),
+            _ => std::os::unix::net::UnixStream::connect(self.directory.join("socket"))
+                .is_ok_and(|mut stream| stream.read(&mut [0]).is_ok_and(|count| count == 1)),
+        };
+        assert!(eventually(is_ready), "the server is not ready: {}", self.log());
     }
 
     /// Kills the server. What it has confirmed is on disk.

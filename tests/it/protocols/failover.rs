@@ -17,7 +17,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::harness::graph::Graph;
-use crate::harness::server::Server;
+use crate::harness::instance::Instance;
+use crate::harness::server::{Server, eventually};
 use crate::harness::world::{ManualClock, Redis, World, app, archive_all};
 
 /// An address that leads to one Redis, and after a failover to another: for new connections only.
@@ -28,10 +29,10 @@ struct Address {
 }
 
 impl Address {
-    fn of(redis: &Redis) -> Self {
+    fn of(redis: &Instance) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (target, accepted) = (Arc::new(Mutex::new(redis.socket())), Arc::<AtomicU64>::default());
+        let (target, accepted) = (Arc::new(Mutex::new(socket(redis))), Arc::<AtomicU64>::default());
         let (to, count) = (Arc::clone(&target), Arc::clone(&accepted));
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -43,8 +44,8 @@ impl Address {
         Self { port, target, accepted }
     }
 
-    fn lead_to(&self, redis: &Redis) {
-        *self.target.lock().unwrap() = redis.socket();
+    fn lead_to(&self, redis: &Instance) {
+        *self.target.lock().unwrap() = socket(redis);
     }
 
     fn accepted(&self) -> u64 {
@@ -65,16 +66,14 @@ fn forward(client: TcpStream, server: UnixStream) {
     });
 }
 
-fn free_port() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+/// Returns the path of a server's socket.
+fn socket(redis: &Instance) -> String {
+    redis.url().trim_start_matches("unix:").to_owned()
 }
 
-fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !condition() {
-        assert!(began.elapsed() < Duration::from_secs(15), "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
+/// Waits until a server reports that it is ready.
+fn wait_until_ready(server: &Server) {
+    assert!(eventually(|| server.page("/readyz") == (200, "ready\n".to_owned())), "it is ready");
 }
 
 fn publish(server: &Server, token: &str) -> bool {
@@ -84,9 +83,8 @@ fn publish(server: &Server, token: &str) -> bool {
 
 #[test]
 fn after_a_failover_behind_one_address_writes_go_to_the_new_master() {
-    let (one_port, other_port) = (free_port(), free_port());
-    let one = Redis::start_with(&["--port", &one_port]);
-    let other = Redis::start_with(&["--port", &other_port, "--replicaof", "127.0.0.1", &one_port]);
+    let (one_port, one) = Instance::start_on_port(&[]);
+    let (other_port, other) = Instance::start_on_port(&["--replicaof", "127.0.0.1", &one_port.to_string()]);
     let address = Address::of(&one);
     let url = format!("redis://127.0.0.1:{}", address.port);
     let fixed = ["serve", "--http-listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", one.directory()];
@@ -95,14 +93,15 @@ fn after_a_failover_behind_one_address_writes_go_to_the_new_master() {
     assert!(publish(&server, &ada));
     assert_eq!(server.page("/readyz"), (200, "ready\n".to_owned()));
     let link = || other.raw::<String>(&["INFO", "replication"]).contains("master_link_status:up");
-    eventually("it replicates", || link() && other.raw::<u64>(&["EXISTS", "ff:{p1}:post"]) == 1);
+    let has_post = || other.raw::<u64>(&["EXISTS", "ff:{p1}:post"]) == 1;
+    assert!(eventually(|| link() && has_post()), "it replicates");
 
     // The master is demoted, and the address still leads to it, as if to a replica that is meant to be used.
     other.raw::<String>(&["REPLICAOF", "NO", "ONE"]);
-    one.raw::<String>(&["REPLICAOF", "127.0.0.1", &other_port]);
+    one.raw::<String>(&["REPLICAOF", "127.0.0.1", &other_port.to_string()]);
     assert!(!publish(&server, &ada));
     let is_unready = || server.page("/readyz") == (503, "redis: read-only\n".to_owned());
-    eventually("it is not ready", is_unready);
+    assert!(eventually(is_unready), "it is not ready");
     let (began, before) = (Instant::now(), address.accepted());
     while began.elapsed() < Duration::from_secs(4) {
         assert!(!publish(&server, &ada));
@@ -112,12 +111,13 @@ fn after_a_failover_behind_one_address_writes_go_to_the_new_master() {
         );
     }
     let connected = address.accepted() - before;
-    // Four for requests, one for each delivery worker.
-    assert!(connected <= 4 * 10, "{connected} connections in four seconds");
+    // A second: four for requests, one for each delivery worker.
+    let most = began.elapsed().as_secs() * 10;
+    assert!(connected <= most, "{connected} connections in {:?}", began.elapsed());
 
     address.lead_to(&other);
-    eventually("it publishes again", || publish(&server, &ada));
-    eventually("it is ready", || server.page("/readyz") == (200, "ready\n".to_owned()));
+    assert!(eventually(|| publish(&server, &ada)), "it publishes again");
+    wait_until_ready(&server);
     assert!((0..20).all(|_| publish(&server, &ada)), "over every connection");
     assert_eq!(server.stop(), Some(0));
 }
@@ -129,7 +129,7 @@ fn a_redis_that_is_full_is_still_read() {
     redis.raw::<String>(&["CONFIG", "SET", "maxmemory", "1"]);
     assert_eq!(server.page("/readyz"), (200, "ready\nredis: full\n".to_owned()));
     redis.raw::<String>(&["CONFIG", "SET", "maxmemory", "0"]);
-    eventually("it is ready", || server.page("/readyz") == (200, "ready\n".to_owned()));
+    wait_until_ready(&server);
     assert_eq!(server.stop(), Some(0));
 }
 
@@ -142,14 +142,15 @@ fn readiness_checks_cost_one_write_per_second() {
         let line = stats.lines().find(|line| line.starts_with("cmdstat_set:")).unwrap_or_default();
         line.split(['=', ',']).nth(1).and_then(|calls| calls.parse::<u64>().ok()).unwrap_or(0)
     };
-    let before = writes();
+    let (began, before) = (Instant::now(), writes());
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| (0..25).for_each(|_| assert_eq!(server.page("/readyz").0, 200)));
         }
     });
     let caused = writes() - before;
-    assert!((1..=10).contains(&caused), "{caused} writes for 200 requests");
+    let took = began.elapsed();
+    assert!((1..=took.as_secs() + 10).contains(&caused), "{caused} writes for 200 requests in {took:?}");
     assert_eq!(server.stop(), Some(0));
 }
 
@@ -236,7 +237,7 @@ async fn an_unavailable_archive_does_not_prevent_publishing_after_a_restart() {
     redis.restart_empty();
     let began = Instant::now();
     assert!(import(&app, 1).await > 3, "it has issued three itself");
-    assert!(began.elapsed() < Duration::from_secs(3));
+    assert!(began.elapsed() < Duration::from_secs(10), "it waits for no archive: {:?}", began.elapsed());
     assert!(app.repair().await.is_ok());
     crate::harness::sql::execute(&url, "ALTER TABLE away RENAME TO posts").await;
     app.repair().await.unwrap();

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::app::post::NewPost;
@@ -55,11 +54,7 @@ async fn publish(app: &App, author: UserId) -> PostId {
 fn until_begun(redis: &Redis, post: PostId) {
     let job = format!("deliver:{post}");
     let progress = || redis.raw::<Option<String>>(&["HGET", "ff:{f1}:fanout:progress", &job]);
-    let has_begun = (0..30_000).any(|_| {
-        std::thread::sleep(Duration::from_millis(1));
-        progress().is_some()
-    });
-    assert!(has_begun, "the delivery of {post} has not begun");
+    assert!(eventually(|| progress().is_some()), "the delivery of {post} has not begun");
 }
 
 /// Returns the numbers of followers that have the post once, and more than once.

@@ -1,7 +1,5 @@
 //! Stored data that cannot be read: one key of the wrong type fails nothing else.
 
-use std::time::Duration;
-
 use fanfold::app::timeline::TimelineQuery;
 use fanfold::app::timeline::entry::Replies;
 use fanfold::model::page::{Direction, Window};
@@ -12,6 +10,7 @@ use crate::harness::post::publish;
 use crate::harness::sql::Kind;
 use crate::harness::stage::Call::{Follow, Move, Publish, Read};
 use crate::harness::stage::{STRATEGIES, Stage};
+use crate::harness::wait::LIMIT;
 use crate::harness::world::{World, archive_all, deliver_all};
 
 /// The reader; the author whose data cannot be read; and another author.
@@ -114,7 +113,7 @@ async fn an_author_with_unreadable_keys_does_not_keep_a_lower_limit_from_applyin
     let directory = world.redis.directory();
     let options = ["--post-hot-limit", "1", "--archive-url", &format!("sqlite:{directory}/archive.db")];
     let app = crate::harness::world::app(&world.redis, &world.clock, &options).await;
-    let drained = tokio::time::timeout(Duration::from_secs(20), archive_all(&app)).await;
+    let drained = tokio::time::timeout(LIMIT, archive_all(&app)).await;
     assert!(drained.is_ok(), "it ends");
     assert_eq!(world.redis.raw::<u64>(&["LLEN", "ff:{u2}:posts"]), 1);
     deliver_all(&app).await;

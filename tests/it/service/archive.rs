@@ -14,6 +14,7 @@ use fanfold::model::page::Direction;
 use fanfold::model::post::{Content, Delivery, Post, Visibility};
 
 use crate::harness::sql::{Database, Kind, Server, archive, execute, on_every_kind};
+use crate::harness::wait::LIMIT;
 
 fn post_id(number: u64) -> PostId {
     PostId::new(number).unwrap()
@@ -496,19 +497,15 @@ async fn a_locked_database_is_waited_for_and_then_reported_as_unavailable() {
     let database = Database::new(Kind::Sqlite).await;
     let archive = database.archive();
     archive.greatest_ids().await.unwrap();
-    let lock = tokio::spawn({
-        let url = database.url.clone();
-        async move {
-            use sqlx::Connection as _;
-            let mut connection = sqlx::SqliteConnection::connect(&url).await.unwrap();
-            sqlx::raw_sql("BEGIN EXCLUSIVE").execute(&mut connection).await.unwrap();
-            tokio::time::sleep(Duration::from_secs(6)).await;
-        }
-    });
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let lock = {
+        use sqlx::Connection as _;
+        let mut connection = sqlx::SqliteConnection::connect(&database.url).await.unwrap();
+        sqlx::raw_sql("BEGIN EXCLUSIVE").execute(&mut connection).await.unwrap();
+        connection
+    };
     let error = archive.write(&[post(1, 7, "x")], &[], &Lists::default()).await.unwrap_err();
     assert!(error.is_passing(), "{error:?}");
-    lock.await.unwrap();
+    drop(lock);
     archive.write(&[post(1, 7, "x")], &[], &Lists::default()).await.unwrap();
 }
 
@@ -537,7 +534,7 @@ async fn a_silent_archive_is_waited_for_by_all_callers_at_the_same_time() {
             assert!(read.await.unwrap().is_passing());
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), completed).await.expect("they do not queue");
+    tokio::time::timeout(LIMIT, completed).await.expect("they do not queue");
 }
 
 async fn a_cancelled_call_leaves_nothing_behind(kind: Kind) {

@@ -4,6 +4,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::harness::request::{JSON, send};
+use crate::harness::wait::eventually_async;
 use crate::harness::world::{PASSWORD, World, codes};
 
 const LIMIT: [&str; 2] = ["--http-batch-limit", "10"];
@@ -143,12 +144,7 @@ async fn queries_of_a_batch_do_not_wait_for_each_other() {
         assert_eq!(status, StatusCode::OK);
     };
     let resume = async {
-        for _ in 0..200 {
-            if world.app.store().round_trips() == before + 10 {
-                break;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        eventually_async(async || world.app.store().round_trips() == before + 10).await;
         assert_eq!(world.app.store().round_trips(), before + 10);
         world.redis.pause(false);
     };

@@ -1,11 +1,9 @@
 //! Blocks and private accounts through one server process and another, and during live updates.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::harness::feed::{TIMELINE, follow, publish};
-use crate::harness::server::Server;
+use crate::harness::server::{Server, eventually};
 use crate::harness::socket::Socket;
 use crate::harness::world::Redis;
 
@@ -63,9 +61,7 @@ async fn live_updates_leave_out_the_posts_of_a_user_on_the_other_side_of_a_block
         follow(&one, &ada, followee);
     }
     let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
-    socket.subscribe("t", TIMELINE, Value::Null).await;
-    // The watch has begun when an event arrives.
-    assert!(socket.is_silent().await);
+    socket.watch_timeline(&other, TIMELINE, Value::Null).await;
     let content = |received: &Value| received["payload"]["data"]["timeline"]["post"]["content"].clone();
     for (blocker, blocked) in [(&ada, &ben), (&ben, &ada)] {
         publish(&one, &ben, "before");
@@ -90,10 +86,10 @@ async fn both_sides_learn_of_requests_and_only_the_blocker_of_a_block() {
     let query = "subscription { relationChanged { status requestedSince requesterSince blockedSince user { username } } }";
     let mut sockets =
         [Socket::acknowledged(&one, Some(&ada)).await, Socket::acknowledged(&other, Some(&ben)).await];
+    assert!(eventually(|| redis.has_subscriber(1) && redis.has_subscriber(2)));
     for socket in &mut sockets {
-        socket.subscribe("r", query, Value::Null).await;
+        socket.watch_relations(query).await;
     }
-    tokio::time::sleep(Duration::from_millis(500)).await;
     make_private(&one, &ben, true);
     // The change, its author, and the relation on the sides of ada and ben: status, request, requester, block.
     let relation = |status: &str, is: [bool; 3]| (status.to_owned(), is);

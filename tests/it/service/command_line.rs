@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::process::{Command, Output};
 
-use crate::harness::cluster::free_ports;
+use crate::harness::instance::Instance;
+use crate::harness::port::on_free_ports;
 use crate::harness::server::eventually;
 use crate::harness::world::Redis;
 
@@ -183,12 +183,7 @@ fn a_redis_that_may_evict_data_is_rejected_unless_allowed() {
 
 #[test]
 fn a_cluster_is_rejected_in_a_sentence_if_its_version_is_too_old() {
-    // In old versions, the number of the bus's port is fixed: 10,000 more.
-    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let port = (0..1_000).map(|_| free_ports::<1>()[0]).find(|port| is_free(port + 10_000)).unwrap();
-    let text_of_port = port.to_string();
-    let options = ["--port", &text_of_port, "--cluster-enabled", "yes", "--bind", "127.0.0.1"];
-    let redis = Redis::start_with(&options);
+    let (port, redis) = Instance::start_on_port(&["--cluster-enabled", "yes", "--bind", "127.0.0.1"]);
     let slots: Vec<String> = (0..16_384).map(|slot| slot.to_string()).collect();
     let add = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots.iter().map(String::as_str));
     redis.raw::<()>(&add.collect::<Vec<_>>());
@@ -211,11 +206,14 @@ fn a_redis_behind_tls_is_used_if_its_certificate_is_trusted() {
     let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     std::fs::write(path("cert.pem"), signed.cert.pem()).unwrap();
     std::fs::write(path("key.pem"), signed.signing_key.serialize_pem()).unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     let (cert, key) = (path("cert.pem"), path("key.pem"));
-    let options = ["--tls-port", &port, "--tls-cert-file", &cert, "--tls-key-file", &key];
+    let options = ["--tls-cert-file", &cert, "--tls-key-file", &key];
     let options = [&options[..], &["--tls-ca-cert-file", &cert, "--tls-auth-clients", "no"]].concat();
-    let _redis = Redis::start_with(&options);
+    let (port, _redis) = on_free_ports(|[port]| {
+        let own = ["--tls-port", &port.to_string()];
+        let options = [&own[..], &options].concat();
+        Some((port, Instance::start_if_free(&options)?))
+    });
     let check = |trusted: &str| {
         let url = format!("rediss://localhost:{port}/0");
         let mut command = Command::new(env!("CARGO_BIN_EXE_fanfold"));

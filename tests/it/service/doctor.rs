@@ -13,8 +13,9 @@ use fanfold::config::DataConfig;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::cluster::{Cluster, free_ports};
+use crate::harness::cluster::Cluster;
 use crate::harness::instance::Instance;
+use crate::harness::port::free_ports;
 use crate::harness::proxy::Proxy;
 use crate::harness::sentinel::Watched;
 use crate::harness::server::{Server, command, eventually};
@@ -202,8 +203,7 @@ fn a_replica_and_a_store_of_a_later_version_are_named() {
 
 #[test]
 fn a_redis_that_is_too_old_is_named() {
-    let port = free_ports::<1>()[0];
-    let _redis = Instance::start(&[&RIGHT[..], &["--port", &port.to_string()]].concat());
+    let (port, _redis) = Instance::start_on_port(&RIGHT);
     let proxy = Proxy::before(port);
     let set_up = SetUp::new(format!("redis://127.0.0.1:{}", proxy.port));
     assert_eq!(set_up.doctor(&[]).wrong(), []);
@@ -275,7 +275,7 @@ fn ports_in_use_and_a_wrong_data_directory_are_named() {
     let set_up = SetUp::new(redis.url());
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap().to_string();
-    let free = format!("127.0.0.1:{}", free_ports::<1>()[0]);
+    let [free] = free_ports().map(|port| format!("127.0.0.1:{port}"));
     let doctor = |listen: &str, admin: &str, directory: &Path| {
         let directory = directory.to_str().unwrap();
         let addresses = ["--http-listen", listen, "--http-admin-listen", admin, "--data-dir", directory];
@@ -339,7 +339,7 @@ async fn an_archive_that_is_away_outdated_or_newer_is_named() {
         database.execute("UPDATE fanfold_migrations SET version = 99 WHERE version = 2").await;
         set_up.assert_wrong(&url, "archive schema", "fault");
     }
-    let port = free_ports::<1>()[0];
+    let [port] = free_ports();
     for scheme in ["postgres", "mysql"] {
         let away = format!("{scheme}://user:topsecret@127.0.0.1:{port}/fanfold");
         set_up.assert_wrong(&["--archive-url", &away], "archive", "fault");

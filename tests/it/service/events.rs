@@ -2,21 +2,19 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::harness::feed::{TIMELINE, follow, publish};
 use crate::harness::server::Server;
 use crate::harness::socket::Socket;
+use crate::harness::wait::LIMIT;
 use crate::harness::world::Redis;
-
-const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Sends a request for events, and returns a reader of the response.
 fn events(server: &Server, head: &str, more: &str, body: &str) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(&server.address).unwrap();
-    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
     let length = body.len();
     write!(stream, "{head} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n{more}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
     BufReader::new(stream)
@@ -112,13 +110,14 @@ async fn a_server_that_stops_notifies_all_watchers() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let token = server.token("ada");
-    let mut silent = Socket::silent(&server).await;
     let mut socket = Socket::acknowledged(&server, Some(&token)).await;
     let query = "subscription { relationChanged { status } }";
     socket.subscribe("r", query, Value::Null).await;
     let authorization = format!("authorization: Bearer {token}\r\n");
     let mut feed = events(&server, "POST /graphql", &authorization, &json!({ "query": query }).to_string());
     assert_eq!(line(&mut feed, "HTTP/").unwrap(), "HTTP/1.1 200 OK");
+    // Last: a socket may be silent for three seconds.
+    let mut silent = Socket::silent(&server).await;
     server.signal("-TERM");
     assert_eq!(socket.receive().await, json!([1001, "Going away"]));
     assert_eq!(silent.receive().await, json!([1001, "Going away"]));

@@ -1,7 +1,6 @@
 //! Handshakes of sockets: the rules of the upgrade, and its origin.
 
 use std::io::{Read as _, Write as _};
-use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use tokio_tungstenite::tungstenite::Error;
@@ -9,9 +8,8 @@ use tokio_tungstenite::tungstenite::Error;
 use crate::harness::request;
 use crate::harness::server::Server;
 use crate::harness::socket::Socket;
+use crate::harness::wait::LIMIT;
 use crate::harness::world::{Redis, World};
-
-const TIMEOUT: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn a_handshake_that_breaks_the_rules_is_rejected() {
@@ -76,7 +74,7 @@ async fn a_handshake_without_a_connection_to_upgrade_is_rejected() {
 /// Sends the head of a request, and reads the first part of the response.
 fn response_to(server: &Server, head: &str) -> String {
     let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
-    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
     stream.write_all(head.as_bytes()).unwrap();
     let mut bytes = [0; 4_096];
     let count = stream.read(&mut bytes).unwrap();

@@ -2,12 +2,11 @@
 //! the image's user, and the root is read-only.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use crate::harness::instance::Instance;
+use crate::harness::port::{free_ports, on_free_ports};
 use crate::harness::server::{Server, eventually, exchange};
 use tempfile::TempDir;
 
@@ -89,13 +88,14 @@ struct Container {
     root: TempDir,
     image: Image,
     redis_port: u16,
+    /// The port of the server. The next one is that of its admin listener.
     port: u16,
 }
 
 impl Container {
     fn new(redis_port: u16) -> Self {
-        let container =
-            Self { root: tempfile::tempdir().unwrap(), image: Image::read(), redis_port, port: free_ports() };
+        let [port, _] = free_ports();
+        let container = Self { root: tempfile::tempdir().unwrap(), image: Image::read(), redis_port, port };
         for copied in &container.image.copies {
             container.copy(copied);
         }
@@ -189,27 +189,19 @@ fn volume(root: &Path) -> String {
     format!("{}.volume", root.display())
 }
 
-/// Returns a free port, such that the next one is free as well.
-fn free_ports() -> u16 {
-    loop {
-        let first = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        if first < u16::MAX && TcpListener::bind(("127.0.0.1", first + 1)).is_ok() {
-            return first;
-        }
-    }
-}
-
 #[test]
 fn the_commands_of_the_image_run_in_its_read_only_root() {
-    let redis_port = free_ports();
-    let _redis = Instance::start(&["--port", &redis_port.to_string()]);
-    let container = Container::new(redis_port);
+    let (redis_port, _redis) = Instance::start_on_port(&[]);
+    let mut container = Container::new(redis_port);
     let image = &container.image;
     assert!(image.user.split(':').all(|id| id.parse::<u32>().is_ok_and(|id| id > 0)), "{}", image.user);
     assert!(!container.is_healthy(), "without a server, the image is not healthy");
     let before = container.files();
     let words = [&image.entrypoint[..], &image.command].concat();
-    let server = Server::run(&mut container.command(&words));
+    let server = on_free_ports(|[port, _]| {
+        container.port = port;
+        Server::run_if_free(&mut container.command(&words))
+    });
     assert_eq!(server.address, format!("0.0.0.0:{}", container.port));
     assert!(eventually(|| container.is_healthy()));
     let address = format!("127.0.0.1:{}", container.port);
@@ -218,9 +210,8 @@ fn the_commands_of_the_image_run_in_its_read_only_root() {
     assert!(status == 200 && body.contains("\"token\":\""), "{status}: {body}");
     assert_eq!(container.files(), before, "only the data directory is written");
     assert!(std::fs::exists(format!("{}/archive.db", volume(container.root.path()))).unwrap());
-    server.signal(&format!("-{}", image.signal));
+    server.signal(&format!("-{}", container.image.signal));
     assert_eq!(server.end(), Some(0));
-    std::thread::sleep(Duration::from_millis(10));
     assert!(!container.is_healthy());
 }
 

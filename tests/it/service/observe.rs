@@ -99,7 +99,7 @@ fn waiting_passwords_are_reported() {
     std::thread::scope(|scope| {
         let ask = |name: usize| server.register(&format!("ann{name}"));
         let asked: Vec<_> = (0..30).map(|name| scope.spawn(move || ask(name))).collect();
-        assert!((0..200).any(|_| waiting()));
+        assert!(eventually(waiting));
         for one in asked {
             one.join().unwrap();
         }

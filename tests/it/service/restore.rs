@@ -59,6 +59,8 @@ fn shell(directory: &Path, commands: &str) -> String {
     let mut shell = Command::new("sh");
     shell.args(["-e", "-c", commands]).current_dir(directory);
     shell.env("PATH", format!("{programs}:{}", std::env::var("PATH").unwrap()));
+    // Other programs may listen on the default ports.
+    shell.env("FANFOLD_HTTP_LISTEN", "127.0.0.1:0");
     let output = shell.output().unwrap();
     assert!(output.status.success(), "{commands}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

@@ -1,31 +1,26 @@
 //! Servers over a Redis that Sentinel watches: failovers from a master that dies, and from one that lives on.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::harness::feed::{TIMELINE, follow, publish};
 use crate::harness::sentinel::Watched;
-use crate::harness::server::Server;
+use crate::harness::server::{Server, eventually};
 use crate::harness::socket::Socket;
-
-/// Time within which a server must follow a failover. It takes a second or two; a slow machine may take longer.
-const FOLLOWED: Duration = Duration::from_secs(20);
 
 fn serve(watched: &Watched, directory: &str) -> Server {
     Server::at(&watched.url(), directory, &[])
 }
 
 /// Repeats a mutation until it succeeds.
-async fn wait_for_writes(server: &Server, token: &str) {
-    let began = Instant::now();
+fn wait_for_writes(server: &Server, token: &str) {
     let query = "mutation { publish(input: { content: \"again\" }) { post { content } } }";
-    while server.ask_as(token, query) != json!({ "data": { "publish": { "post": { "content": "again" } } } })
-    {
-        assert!(began.elapsed() < FOLLOWED, "{}", server.ask_as(token, query));
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let done = json!({ "data": { "publish": { "post": { "content": "again" } } } });
+    let mut response = Value::Null;
+    let is_done = eventually(|| {
+        response = server.ask_as(token, query);
+        response == done
+    });
+    assert!(is_done, "{response}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -35,27 +30,22 @@ async fn a_server_follows_the_master_that_sentinel_names() {
     let [ada, ben] = ["ada", "ben"].map(|name| server.token(name));
     follow(&server, &ada, "ben");
     let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
-    socket.subscribe("t", TIMELINE, Value::Null).await;
-    assert!(socket.is_silent().await);
+    socket.watch_timeline(&server, TIMELINE, Value::Null).await;
     publish(&server, &ben, "one");
     assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "one");
 
     // The old master lives on, as a replica.
     watched.fail_over();
     watched.wait_for_master(1);
-    wait_for_writes(&server, &ben).await;
+    wait_for_writes(&server, &ben);
     assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "again");
-    let began = Instant::now();
-    while !watched.clients_of(0).is_empty() {
-        assert!(began.elapsed() < FOLLOWED, "{:?}", watched.clients_of(0));
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    assert!(eventually(|| watched.clients_of(0).is_empty()), "{:?}", watched.clients_of(0));
 
     // Sentinel lets some time pass between failovers.
-    tokio::time::sleep(Duration::from_secs(7)).await;
+    watched.wait_for_replica(0);
     watched.servers[1].kill();
     watched.wait_for_master(0);
-    wait_for_writes(&server, &ben).await;
+    wait_for_writes(&server, &ben);
     assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "again");
     assert!(server.has_user("ada"));
 }

@@ -5,14 +5,16 @@ use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
-use crate::harness::server::{Server, command, eventually};
+use crate::harness::server::{Server, begin_request, command, eventually};
+use crate::harness::wait::LIMIT;
 use crate::harness::world::Redis;
 
 fn fails(arguments: &[&str]) -> String {
@@ -28,12 +30,16 @@ fn redis_runs(data_dir: &Path) -> bool {
     client.get_connection().is_ok()
 }
 
-/// Returns the process id of that Redis.
-fn redis_process(data_dir: &Path) -> String {
+/// Returns what that Redis reports.
+fn redis_info(data_dir: &Path) -> redis::InfoDict {
     let client =
         redis::Client::open(format!("unix:{}", data_dir.join("redis/redis.sock").display())).unwrap();
-    let info: redis::InfoDict = redis::cmd("INFO").query(&mut client.get_connection().unwrap()).unwrap();
-    info.get("process_id").unwrap()
+    redis::cmd("INFO").query(&mut client.get_connection().unwrap()).unwrap()
+}
+
+/// Returns the process id of that Redis.
+fn redis_process(data_dir: &Path) -> String {
+    redis_info(data_dir).get("process_id").unwrap()
 }
 
 #[test]
@@ -90,8 +96,8 @@ fn a_redis_that_dies_is_started_again() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on(&data);
     server.register("ada");
-    // Writes older than a second are on disk.
-    std::thread::sleep(Duration::from_millis(1_500));
+    // What it has written to its file survives its process.
+    assert!(eventually(|| redis_info(data.path()).get::<u64>("aof_buffer_length") == Some(0)));
     let process = redis_process(data.path());
     assert!(Command::new("kill").args(["-9", &process]).status().unwrap().success());
     assert!(eventually(|| server.page("/readyz").0 == 200 && redis_process(data.path()) != process));
@@ -136,12 +142,10 @@ fn requests_in_progress_are_completed_before_it_ends() {
     let server = Server::over(&redis, &[]);
     let mut stream = TcpStream::connect(&server.address).unwrap();
     let body = json!({ "query": "{ viewer { user { id } } }" }).to_string();
-    let length = body.len();
-    write!(stream, "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n").unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    begin_request(&mut stream, &body);
     server.signal("-TERM");
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(TcpStream::connect(&server.address).is_err(), "it accepts no new connections");
+    let is_closed = || TcpStream::connect(&server.address).is_err();
+    assert!(eventually(is_closed), "it accepts no new connections");
     stream.write_all(body.as_bytes()).unwrap();
     let mut response = [0; 12];
     stream.read_exact(&mut response).unwrap();
@@ -157,7 +161,7 @@ fn connections_that_are_idle_for_too_long_are_closed() {
     let whole = "GET /schema.graphql HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for sent in ["", "G", "GET /healthz HTTP/1.1\r\nhost: local", whole] {
         let mut stream = TcpStream::connect(&server.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
         stream.write_all(sent.as_bytes()).unwrap();
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
@@ -184,10 +188,11 @@ fn a_change_whose_client_has_disconnected_is_completed_before_it_ends() {
     let body = json!({ "query": register }).to_string();
     let length = body.len();
     write!(stream, "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    // The server executes a document once it has read it.
+    assert!(eventually(|| server.page("/metrics").1.contains("\nfanfold_documents_cached 1\n")));
     drop(stream);
     server.signal("-TERM");
-    std::thread::sleep(Duration::from_secs(2));
+    std::thread::sleep(Duration::from_secs(1));
     redis.pause(false);
     assert_eq!(server.end(), Some(0));
     let server = Server::over(&redis, &[]);
@@ -245,16 +250,20 @@ fn half_a_head_does_not_keep_a_server_from_stopping() {
     stream.write_all(b"G").unwrap();
     std::thread::sleep(Duration::from_millis(200));
     server.signal("-TERM");
-    let ended = (0..200).find_map(|_| {
-        std::thread::sleep(Duration::from_millis(50));
-        server.process.try_wait().unwrap()
+    let mut ended = None;
+    eventually(|| {
+        ended = server.process.try_wait().unwrap();
+        ended.is_some()
     });
     assert_eq!(ended.expect("it ends").code(), Some(0));
 }
 
+/// Number of posts of each user after which a server is stopped.
+const BEGUN: usize = 5;
+
 /// Publishes one post after the other, over a connection that is kept or over a new one for each, until there is no
-/// response. Returns the contents of the confirmed posts.
-fn publish_until_it_ends(address: &str, token: &str, keeps: bool) -> Vec<String> {
+/// response. Sends a message when some are confirmed. Returns the contents of the confirmed posts.
+fn publish_until_it_ends(address: &str, token: &str, keeps: bool, begun: &Sender<()>) -> Vec<String> {
     let mut confirmed = Vec::new();
     let mut kept: Option<TcpStream> = None;
     for number in 0.. {
@@ -285,6 +294,9 @@ fn publish_until_it_ends(address: &str, token: &str, keeps: bool) -> Vec<String>
         let Some((stream, response)) = exchange() else { break };
         assert!(response.starts_with("HTTP/1.1 200") && !response.contains("errors"), "{response}");
         confirmed.push(content);
+        if confirmed.len() == BEGUN {
+            begun.send(()).unwrap();
+        }
         kept = keeps.then_some(stream).filter(|_| !response.to_lowercase().contains("connection: close"));
     }
     confirmed
@@ -297,21 +309,24 @@ fn a_server_that_is_stopped_under_load_completes_accepted_requests_and_loses_no_
         let server = Server::over(&redis, &[]);
         let names: Vec<String> = (0..8).map(|number| format!("ann{round}_{number}")).collect();
         let tokens: Vec<String> = names.iter().map(|name| server.token(name)).collect();
+        let (begun, have_begun) = channel();
         let confirmed: Vec<Vec<String>> = std::thread::scope(|scope| {
             let publishing: Vec<_> = tokens
                 .iter()
                 .enumerate()
                 .map(|(number, token)| {
-                    let address = server.address.clone();
-                    scope.spawn(move || publish_until_it_ends(&address, token, number % 2 == 0))
+                    let (address, begun) = (server.address.clone(), begun.clone());
+                    scope.spawn(move || publish_until_it_ends(&address, token, number % 2 == 0, &begun))
                 })
                 .collect();
-            std::thread::sleep(Duration::from_millis(700));
+            for _ in &names {
+                have_begun.recv_timeout(LIMIT).expect("all users publish");
+            }
             server.signal("-TERM");
             publishing.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert_eq!(server.end(), Some(0));
-        assert!(confirmed.iter().all(|confirmed| !confirmed.is_empty()));
+        assert!(confirmed.iter().all(|confirmed| confirmed.len() >= BEGUN));
 
         let server = Server::over(&redis, &[]);
         for (name, confirmed) in names.iter().zip(confirmed) {
@@ -376,11 +391,18 @@ fn a_command_that_cannot_print_anything_still_stops_what_it_started() {
     }
 }
 
-/// Starts a server through a program of the system that sets its signals.
-fn server_by(program: &str, arguments: &[&str], input: Stdio, data: &TempDir) -> Server {
+/// Starts a server through a program of the system that sets its signals. Returns its log as well.
+fn server_by(program: &str, arguments: &[&str], input: Stdio, data: &TempDir) -> (Server, NamedTempFile) {
     let serve = [env!("CARGO_BIN_EXE_fanfold"), "serve", "--http-listen", "127.0.0.1:0", "--data-dir"];
-    let mut command = Command::new(program);
-    Server::run(command.args(arguments).args(serve).arg(data.path()).stdin(input))
+    let (mut command, log) = (Command::new(program), NamedTempFile::new().unwrap());
+    let command = command.args(arguments).args(serve).arg(data.path()).stdin(input);
+    (Server::run_logging(command, log.reopen().unwrap().into()), log)
+}
+
+/// Returns how often a service has logged that it ignores SIGHUP.
+fn ignored_hangups(log: &NamedTempFile) -> usize {
+    let log = std::fs::read_to_string(log.path()).unwrap();
+    log.matches("SIGHUP is ignored: there is nothing to reload").count()
 }
 
 #[test]
@@ -388,7 +410,7 @@ fn a_server_that_is_interrupted_stops_its_redis() {
     for signal in ["-INT", "-QUIT"] {
         let data = tempfile::tempdir().unwrap();
         // The tests may have been started by `nohup`.
-        let server = server_by("env", &["--default-signal"], Stdio::null(), &data);
+        let (server, _) = server_by("env", &["--default-signal"], Stdio::null(), &data);
         server.signal(signal);
         assert_eq!(server.end(), Some(0), "{signal}");
         assert!(!redis_runs(data.path()), "{signal}");
@@ -410,9 +432,9 @@ fn terminal() -> (OwnedFd, OwnedFd) {
 fn a_server_ends_with_its_terminal_but_not_on_a_signal_from_an_operator() {
     let data = tempfile::tempdir().unwrap();
     let (window, input) = terminal();
-    let server = server_by("setsid", &["--ctty", "env", "--default-signal"], input.into(), &data);
+    let (server, log) = server_by("setsid", &["--ctty", "env", "--default-signal"], input.into(), &data);
     server.signal("-HUP");
-    std::thread::sleep(Duration::from_millis(500));
+    assert!(eventually(|| ignored_hangups(&log) == 1));
     assert!(server.register("ada")["data"]["register"]["viewer"].is_object());
     drop(window);
     assert_eq!(server.end(), Some(0));
@@ -426,7 +448,7 @@ fn services_outlive_a_hangup_signal_that_no_terminal_has_sent() {
     let services: [&[&str]; 3] =
         [&["serve", "--http-listen", "127.0.0.1:0"], &["deliver"], &["archive", "run"]];
     for service in services {
-        let log = tempfile::NamedTempFile::new().unwrap();
+        let log = NamedTempFile::new().unwrap();
         // Without a terminal, even if the tests have one.
         let mut command = Command::new("setsid");
         command.arg(env!("CARGO_BIN_EXE_fanfold")).args(service).args(["--data-dir", directory]);
@@ -438,11 +460,7 @@ fn services_outlive_a_hangup_signal_that_no_terminal_has_sent() {
         let kill = |signal: &str| Command::new("kill").args([signal, id.as_str()]).status().unwrap();
         for count in 1..=2 {
             kill("-HUP");
-            let ignored = || {
-                let log = std::fs::read_to_string(log.path()).unwrap();
-                log.matches("SIGHUP is ignored: there is nothing to reload").count()
-            };
-            assert!(eventually(|| ignored() == count), "{service:?}");
+            assert!(eventually(|| ignored_hangups(&log) == count), "{service:?}");
         }
         kill("-TERM");
         assert_eq!(process.wait().unwrap().code(), Some(0), "{service:?}");
@@ -453,7 +471,7 @@ fn services_outlive_a_hangup_signal_that_no_terminal_has_sent() {
 fn a_server_that_is_started_by_nohup_outlives_its_terminal() {
     let data = tempfile::tempdir().unwrap();
     let (window, input) = terminal();
-    let server = server_by("setsid", &["--ctty", "nohup"], input.into(), &data);
+    let (server, _) = server_by("setsid", &["--ctty", "nohup"], input.into(), &data);
     drop(window);
     std::thread::sleep(Duration::from_secs(1));
     assert!(server.register("ada")["data"]["register"]["viewer"].is_object());

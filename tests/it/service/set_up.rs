@@ -1,14 +1,13 @@
 //! The set-ups of `docs/cluster.md`, executed as they stand there, on other ports.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::harness::instance::program;
+use crate::harness::port::free_ports;
 use crate::harness::server::{Server, command};
 
 const PAGE: &str = include_str!("../../../docs/cluster.md");
@@ -21,19 +20,15 @@ struct SetUp {
     serve: Vec<String>,
 }
 
-/// Returns ports that no process listens on, and neither on the ports of their cluster buses, which are 10,000 above.
-/// None contains the digits of a documented port.
-fn ports_with_buses<const N: usize>() -> [u16; N] {
-    static NEXT: AtomicU16 = AtomicU16::new(18_100);
-    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    [(); N].map(|()| {
-        loop {
-            let port = NEXT.fetch_add(1, Ordering::Relaxed);
-            if is_free(port) && is_free(port + 10_000) {
-                break port;
-            }
+/// Returns free ports, none of which contains the digits of one of these.
+fn ports_beside<const N: usize>(documented: [u16; N]) -> [u16; N] {
+    let contains = |port: u16, digits: u16| port.to_string().contains(&digits.to_string());
+    loop {
+        let ports: [u16; N] = free_ports();
+        if !ports.iter().any(|port| documented.iter().any(|documented| contains(*port, *documented))) {
+            return ports;
         }
-    })
+    }
 }
 
 impl SetUp {
@@ -41,7 +36,7 @@ impl SetUp {
     fn execute<const N: usize>(heading: &str, documented: [u16; N]) -> Self {
         let section = PAGE.split_once(&format!("\n## {heading}\n")).unwrap().1;
         let mut script = section.split_once("```sh\n").unwrap().1.split_once("```").unwrap().0.to_owned();
-        let ports: [u16; N] = ports_with_buses();
+        let ports = ports_beside(documented);
         for (documented, port) in documented.into_iter().zip(ports) {
             let documented = documented.to_string();
             assert!(script.contains(&documented), "{documented} is not in the set-up");

@@ -11,8 +11,9 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, client_async};
 
 use crate::harness::feed::TIMELINE;
-use crate::harness::server::{Server, memory};
-use crate::harness::socket::{Socket, TIMEOUT};
+use crate::harness::server::{Server, eventually, memory};
+use crate::harness::socket::Socket;
+use crate::harness::wait::{LIMIT, eventually_async};
 use crate::harness::world::Redis;
 
 #[tokio::test]
@@ -175,13 +176,8 @@ async fn sockets_and_operations_on_a_socket_are_limited() {
         other => panic!("{:?}", other.map(|_| ())),
     }
     drop(second);
-    for _ in 0..100 {
-        if Socket::open(&server, &[protocol]).await.is_ok() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("a closed socket frees its place");
+    let has_place = async || Socket::open(&server, &[protocol]).await.is_ok();
+    assert!(eventually_async(has_place).await, "a closed socket frees its place");
 }
 
 #[tokio::test]
@@ -203,13 +199,8 @@ async fn a_client_that_reads_nothing_is_dropped_and_nothing_is_buffered_for_it()
     }
     // Its place is given to another while it is still there, and silent.
     let protocol = [("sec-websocket-protocol", "graphql-transport-ws")];
-    for _ in 0..300 {
-        if Socket::open(&server, &protocol).await.is_ok() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("it is dropped after a while");
+    let has_place = async || Socket::open(&server, &protocol).await.is_ok();
+    assert!(eventually_async(has_place).await, "it is dropped after a while");
 }
 
 #[tokio::test]
@@ -219,8 +210,9 @@ async fn a_client_that_pings_and_reads_nothing_fills_no_memory() {
     let mut socket = Socket::acknowledged(&server, None).await;
     let before = memory(&server);
     let flood = async {
+        let ping = || Message::Ping(vec![7; 125].into());
         // Until the server takes them no more.
-        while socket.0.send(Message::Ping(vec![7; 125].into())).await.is_ok() {}
+        while let Ok(Ok(())) = tokio::time::timeout(Duration::from_secs(1), socket.0.send(ping())).await {}
     };
     let _ = tokio::time::timeout(Duration::from_secs(5), flood).await;
     let grown = memory(&server).saturating_sub(before);
@@ -249,7 +241,7 @@ async fn a_close_frame_is_returned() {
     let server = Server::over(&redis, &[]);
     let mut socket = Socket::acknowledged(&server, None).await;
     socket.0.send(Message::Close(None)).await.unwrap();
-    let response = tokio::time::timeout(TIMEOUT, socket.0.next()).await.unwrap();
+    let response = tokio::time::timeout(LIMIT, socket.0.next()).await.unwrap();
     assert!(matches!(response, Some(Ok(Message::Close(_)))), "{response:?}");
 }
 
@@ -262,7 +254,7 @@ async fn a_session_that_ends_takes_its_sockets_with_it_and_no_others() {
     let second = one.ask(login)["data"]["login"]["token"].as_str().unwrap().to_owned();
     let mut socket = Socket::acknowledged(&one, Some(&token)).await;
     let mut staying = Socket::acknowledged(&one, Some(&second)).await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(eventually(|| redis.has_subscriber(1)), "the server waits for the end of the sessions");
     assert_eq!(other.ask_as(&token, "mutation { logout { userErrors { code } } }")["errors"], Value::Null);
     assert_eq!(socket.receive().await, json!([4403, "The session has ended"]));
     assert!(staying.is_silent().await);

@@ -11,7 +11,7 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// What an operator may do next, and what is true then.
 const CHECKS: &str = r#"
     is_ready() { /usr/bin/fanfold healthcheck --ready; }
-    until_ready() { for attempt in $(seq 300); do is_ready && return; sleep 0.1; done; }
+    until_ready() { for attempt in $(seq 600); do is_ready && return; sleep 0.1; done; }
     process() { systemctl show --property MainPID --value fanfold; }
     is_ready
     [ "$(systemctl is-enabled fanfold)" = enabled ]

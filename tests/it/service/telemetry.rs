@@ -244,6 +244,7 @@ fn an_unavailable_collector_delays_nothing() {
         assert!(!server.has_user("ada"));
         let stopping = tokio::time::Instant::now();
         assert_eq!(server.stop(), Some(0));
-        assert!(stopping.elapsed() < Duration::from_secs(8), "{:?}", stopping.elapsed());
+        // The last traces may take three seconds; a busy machine, ten times as long.
+        assert!(stopping.elapsed() < Duration::from_secs(30), "{:?}", stopping.elapsed());
     }
 }

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::harness::case::cases;
 use crate::harness::feed::{TIMELINE, follow, publish};
-use crate::harness::server::Server;
+use crate::harness::server::{Server, eventually};
 use crate::harness::socket::Socket;
 use crate::harness::world::Redis;
 
@@ -24,23 +24,12 @@ async fn a_watch_resumes_through_another_process() {
     let (ada, ben) = (one.token("ada"), one.token("ben"));
     follow(&one, &ada, "ben");
     let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
-    socket.subscribe("t", TIMELINE, Value::Null).await;
-    // The watch has begun when an event arrives.
-    let mut number = 0;
-    while socket.is_silent().await {
-        number += 1;
-        publish(&one, &ben, &format!("before {number}"));
-        assert!(number < 20, "an event arrives");
-    }
+    socket.watch_timeline(&other, TIMELINE, Value::Null).await;
     let first = publish(&one, &ben, "first");
-    let event = loop {
-        let received = socket.receive().await;
-        assert_eq!((&received["id"], &received["type"]), (&json!("t"), &json!("next")), "{received}");
-        let event = received["payload"]["data"]["timeline"].clone();
-        if event["post"]["content"] == "first" {
-            break event;
-        }
-    };
+    let mut received = socket.receive().await;
+    assert_eq!((&received["id"], &received["type"]), (&json!("t"), &json!("next")), "{received}");
+    let event = received["payload"]["data"]["timeline"].take();
+    assert_eq!(event["post"]["content"], "first");
     assert_eq!(event["post"]["author"], json!({ "username": "ben", "relation": { "status": "FOLLOWING" } }));
     publish(&one, &ada, "own");
     assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "own");
@@ -139,9 +128,7 @@ async fn events_are_charged_and_wait_for_tokens() {
     let query = "subscription { timeline { ... on PostAdded { post {
         content author { followers(first: 30) { nodes { username } } } } } } }";
     let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
-    socket.subscribe("t", query, Value::Null).await;
-    // The watch has begun when an event arrives.
-    assert!(socket.is_silent().await);
+    socket.watch_timeline(&server, query, Value::Null).await;
     publish(&server, &ben, "one");
     assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "one");
     for content in ["two", "three"] {
@@ -184,8 +171,7 @@ async fn a_new_star_reaches_watchers_whose_server_has_just_read_the_stars() {
         follow(&one, token, "ben");
     }
     let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
-    socket.subscribe("t", TIMELINE, Value::Null).await;
-    assert!(socket.is_silent().await);
+    socket.watch_timeline(&other, TIMELINE, Value::Null).await;
     other.ask_as(&ada, "{ viewer { timeline { pageInfo { startCursor } } } }");
     publish(&one, &ben, "one");
     assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "one");
@@ -199,10 +185,10 @@ async fn relations_are_watched_from_both_sides() {
     let query = "subscription { relationChanged { status user { username } } }";
     let mut sockets =
         [Socket::acknowledged(&one, Some(&ada)).await, Socket::acknowledged(&other, Some(&ben)).await];
+    assert!(eventually(|| redis.has_subscriber(1) && redis.has_subscriber(2)));
     for socket in &mut sockets {
-        socket.subscribe("r", query, Value::Null).await;
+        socket.watch_relations(query).await;
     }
-    tokio::time::sleep(Duration::from_millis(500)).await;
     follow(&one, &ada, "ben");
     for (socket, (status, name)) in sockets.iter_mut().zip([("FOLLOWING", "ben"), ("FOLLOWER", "ada")]) {
         let relation = json!({ "status": status, "user": { "username": name } });

@@ -71,7 +71,8 @@ impl Stage {
     /// Runs a command to its end.
     fn run(&mut self, line: &str) {
         let mut command = shell(self.directory.path(), &self.here(line));
-        if line.starts_with("fanfold healthcheck") {
+        if line.starts_with("fanfold healthcheck") || line.starts_with("fanfold doctor") {
+            command.env("FANFOLD_HTTP_LISTEN", &self.server.address);
             command.env("FANFOLD_HTTP_ADMIN_LISTEN", &self.server.admin);
         }
         if line.starts_with("fanfold demo") {

@@ -10,6 +10,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use crate::api::export::{download, export, get, is_gone, parse};
+use crate::harness::wait::eventually_async;
 use crate::harness::world::{PASSWORD, World};
 
 #[tokio::test]
@@ -150,8 +151,8 @@ async fn a_user_has_two_downloads_at_a_time_and_a_client_that_does_not_read_is_d
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(61)).await;
     tokio::time::resume();
-    // The tasks of the downloads have their turn.
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    let has_seat = async || begin(&world, &path).await.status() == StatusCode::OK;
+    assert!(eventually_async(has_seat).await, "the downloads have ended");
     for response in held {
         let (text, is_cut) = rest(response).await;
         assert!(is_cut);
@@ -163,10 +164,7 @@ async fn a_user_has_two_downloads_at_a_time_and_a_client_that_does_not_read_is_d
     }
     // A client that leaves frees its seat.
     for _ in 0..5 {
-        let response = begin(&world, &path).await;
-        assert_eq!(response.status(), StatusCode::OK);
-        drop(response);
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(eventually_async(has_seat).await);
     }
 }
 
@@ -178,9 +176,9 @@ async fn a_download_in_progress_ends_with_the_session() {
     let ada = world.register("ada").await;
     let path = export(&world, &ada).await;
     let held = begin(&world, &path).await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(eventually_async(async || world.redis.has_subscriber(1)).await, "it waits for the end");
     world.data(Some(&ada.token), "mutation { logout { userErrors { code } } }", Value::Null).await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(eventually_async(async || !world.redis.has_subscriber(1)).await, "it has ended");
     let (text, is_cut) = rest(held).await;
     assert!(is_cut && text.lines().count() == 1, "{text}");
     listening.abort();
