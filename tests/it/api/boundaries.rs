@@ -562,3 +562,32 @@ async fn posts_of_a_private_account_are_for_its_followers_and_come_back_when_it_
     assert_eq!(counts().await, [5, 5, 5, 5]);
     assert_eq!(length(eve).await, 5, "the pending request is accepted");
 }
+
+#[tokio::test]
+async fn an_imported_private_account_keeps_its_followers_and_others_request_to_follow_it() {
+    let world = World::new().await;
+    let people = world.people(4).await;
+    let [ada, ben, eve, joe] = &people[..] else { unreachable!() };
+    world.follow(ada, ben).await;
+    publish_and_deliver(&world, ben, "for followers").await;
+    let see = async |viewer: &Person, user: &Person| {
+        let query = "query ($id: ID!) { user(by: { id: $id }) { isPrivate posts { nodes { content } } } }";
+        world.data(Some(&viewer.token), query, json!({ "id": user.id })).await["user"].take()
+    };
+    let posts = json!([{ "content": "for followers" }]);
+    let public = json!({ "isPrivate": false, "posts": { "nodes": posts } });
+    for viewer in [ada, eve] {
+        assert_eq!(see(viewer, ben).await, public);
+    }
+    let private = [2, 4].map(|user| UserId::new(user).unwrap());
+    world.app.import_private(&private).await.unwrap();
+    let shown = json!({ "isPrivate": true, "posts": { "nodes": posts } });
+    assert_eq!(see(ada, ben).await, shown, "a follower");
+    assert_eq!(see(eve, ben).await["isPrivate"], true);
+    assert_ne!(see(eve, ben).await["posts"]["nodes"], posts);
+    for user in [ben, joe] {
+        let requested = done(&world, eve, "follow", user).await;
+        assert_eq!((&requested["status"], requested["requestedSince"].is_string()), (&json!("NONE"), true));
+    }
+    assert_eq!(see(ben, eve).await["isPrivate"], false, "others stay public");
+}

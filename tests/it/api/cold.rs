@@ -438,3 +438,27 @@ async fn requests_that_use_all_connections_do_not_delay_movers_and_their_stateme
     // Statements whose caller no longer waits are not executed, either.
     until_wait(0).await;
 }
+
+#[tokio::test]
+async fn an_import_is_told_which_posts_are_there_and_how_many_are_archived() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "2"]).await;
+    world.people(3).await;
+    let id = |user: u64| UserId::new(user).unwrap();
+    let authors = [1, 3, 1, 3, 1, 1, 3, 1];
+    let published = import(&world, authors.into_iter().map(id)).await;
+    archive_all(&world.app).await;
+    let of = |author: u64| {
+        let own = authors.iter().zip(&published).filter(|(other, _)| **other == author);
+        let own: Vec<_> = own.map(|(_, post)| PostId::new(*post)).collect();
+        let archived = own.len().saturating_sub(2);
+        [&vec![None; archived], &own[archived..]].concat()
+    };
+    let expected = [3, 1, 2].map(of);
+    assert_eq!(expected.each_ref().map(Vec::len), [3, 5, 0]);
+    assert_eq!(world.app.posts_of(&[3, 1, 2].map(id)).await.unwrap(), expected);
+    // More authors than are read together.
+    let many: Vec<UserId> = [2, 1].map(id).into_iter().cycle().take(1_002).collect();
+    let posts = world.app.posts_of(&many).await.unwrap();
+    assert_eq!((posts.len(), &posts[1_000], &posts[1_001]), (1_002, &Vec::new(), &of(1)));
+}

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use fanfold::model::clock::Timestamp;
+use fanfold::model::id::UserId;
 use serde_json::{Value, json};
 
 use crate::harness::cost::cost;
 use crate::harness::post::publish_and_deliver;
-use crate::harness::world::{PASSWORD, Person, World, codes};
+use crate::harness::world::{ManualClock, PASSWORD, Person, World, codes};
 
 const RELATION: &str = "relation { mutedSince mutedUntil muteScope status }";
 
@@ -326,4 +328,37 @@ async fn a_page_whose_first_posts_are_by_a_muted_author_takes_two_round_trips_mo
     assert_eq!((nodes.len(), &nodes[0]["content"]), (50, &json!("eve 49")));
     let (with_mute, _) = cost(&world, ada, query).await;
     assert!(with_mute <= trips + 2, "{with_mute} instead of {trips}");
+}
+
+#[tokio::test]
+async fn imported_mutes_hide_posts_and_earlier_ones_keep_their_times_and_lose_their_ends() {
+    let world = World::with(&["--relation-mute-limit", "2"]).await;
+    let people = world.people(4).await;
+    let [ada, ben, eve, joe] = &people[..] else { unreachable!() };
+    for (author, content) in [(ben, "ben"), (eve, "eve"), (joe, "joe")] {
+        world.follow(ada, author).await;
+        publish_and_deliver(&world, author, content).await;
+    }
+    mute(&world, ada, ben, "until: \"2026-01-01T00:01:00Z\"").await;
+    assert_eq!(timeline(&world, ada).await, json!(["joe", "eve"]));
+
+    let id = |user: u64| UserId::new(user).unwrap();
+    let at = Timestamp::from_millis(ManualClock::BEGINNING - 1_000);
+    // Those of one user, of which one exceeds the limit, and that of another user.
+    let mutes = [(id(1), id(2)), (id(1), id(3)), (id(1), id(4)), (id(4), id(1))];
+    for _ in 0..2 {
+        world.app.import_mutes(&mutes, at).await.unwrap();
+        assert_eq!(muted(&world, joe).await, json!(["ann0"]));
+        assert_eq!(timeline(&world, ada).await, json!(["joe"]));
+        world.clock.advance(Duration::from_mins(1));
+    }
+    let relation = async |other: &Person| {
+        let query = format!("query ($id: ID!) {{ user(by: {{ id: $id }}) {{ {RELATION} }} }}");
+        let data = world.data(Some(&ada.token), &query, json!({ "id": other.id })).await;
+        data["user"]["relation"].clone()
+    };
+    let shown = |since: &str| json!({ "mutedSince": since, "mutedUntil": null, "muteScope": "ALL", "status": "FOLLOWING" });
+    assert_eq!(relation(ben).await, shown("2026-01-01T00:00:00.000Z"), "it has lost its end only");
+    assert_eq!(relation(eve).await, shown("2025-12-31T23:59:59.000Z"));
+    assert_eq!(relation(joe).await["mutedSince"], Value::Null);
 }

@@ -13,6 +13,7 @@ pub(crate) async fn check(app: &App, repair: bool) -> Findings {
     let mut findings = app.check_intents(repair).await.unwrap();
     for shard in 0..app.name_shards() {
         findings += app.check_names(shard, repair).await.unwrap();
+        findings += app.check_subjects(shard, repair).await.unwrap();
     }
     let last = app.last_user_id().await.unwrap();
     for first in (1..=last).step_by(usize::try_from(USERS_AT_A_TIME).unwrap()) {

@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::harness::case::model_config;
+use crate::harness::check::check;
 use crate::harness::issuer::{Issuer, NOW, SigningKey, claims, with};
 use crate::harness::turnstile::{self, Actor, Event, events};
 use crate::harness::world::{PASSWORD, World};
@@ -21,6 +22,9 @@ const SUBJECTS: [&str; 2] = ["1", "2"];
 
 /// The username that the tokens of all subjects suggest.
 const NAME: &str = "ada";
+
+/// So that a check reads few shards of names and subjects.
+const FEW_USERS: [&str; 2] = ["--redis-expected-users", "100"];
 
 /// What an actor does.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +57,7 @@ impl Setting {
     async fn new() -> Self {
         let key = SigningKey::p256();
         let issuer = Issuer::start(&[key.jwk("a")]);
-        let world = World::with(&issuer.options()).await;
+        let world = World::with(&[&issuer.options(), &FEW_USERS[..]].concat()).await;
         Self { key, world, _issuer: issuer }
     }
 
@@ -248,4 +252,75 @@ async fn a_slow_first_request_creates_no_second_user() {
         setting.repair().await;
         setting.check(&confirmed).unwrap();
     }
+}
+
+/// Runs an actor to its end, and returns the batches that it sends.
+async fn batches(actor: &mut Actor) -> Vec<&'static str> {
+    let mut batches = Vec::new();
+    while let Some(stop) = actor.waits {
+        if stop.moment == Moment::Before {
+            batches.push(stop.batch);
+        }
+        actor.step().await;
+    }
+    batches
+}
+
+#[tokio::test]
+async fn a_request_that_finds_the_first_one_under_way_waits_for_its_user() {
+    let setting = Setting::new().await;
+    let confirmed = Confirmed::default();
+    let mut first = setting.begin(Work::SignIn(SUBJECTS[0]), &confirmed).await;
+    first.step_to(Moment::After, "make user: subject").await;
+    let mut second = setting.begin(Work::SignIn(SUBJECTS[0]), &confirmed).await;
+    // It has looked once.
+    second.step_to(Moment::After, "subject: wait").await;
+    assert!(second.waits.is_some(), "the subject is reserved");
+    first.finish().await;
+    let sent = batches(&mut second).await;
+    assert!(!sent.contains(&"repair: revoke"), "the reservation is left to the first one: {sent:?}");
+    let signed_in = confirmed.lock().unwrap().clone();
+    let user = UserId::new(1).unwrap();
+    assert_eq!(signed_in, [(SUBJECTS[0], user); 2]);
+    setting.check(&signed_in).unwrap();
+}
+
+#[tokio::test]
+async fn a_request_whose_subject_becomes_free_while_it_waits_creates_the_user() {
+    let setting = Setting::new().await;
+    let confirmed = Confirmed::default();
+    let mut first = setting.begin(Work::SignIn(SUBJECTS[0]), &confirmed).await;
+    first.step_to(Moment::After, "make user: subject").await;
+    first.interrupt().await;
+    let mut second = setting.begin(Work::SignIn(SUBJECTS[0]), &confirmed).await;
+    second.step_to(Moment::Before, "subject: wait").await;
+    setting.repair().await;
+    let sent = batches(&mut second).await;
+    assert!(!sent.contains(&"repair: revoke"), "the repairer has ended the reservation: {sent:?}");
+    let signed_in = confirmed.lock().unwrap().clone();
+    assert_eq!(signed_in.len(), 1);
+    setting.check(&signed_in).unwrap();
+}
+
+#[tokio::test]
+async fn a_reservation_is_a_fault_only_if_no_request_is_under_way() {
+    let setting = Setting::new().await;
+    let (world, confirmed) = (&setting.world, Confirmed::default());
+    let mut first = setting.begin(Work::SignIn(SUBJECTS[0]), &confirmed).await;
+    first.step_to(Moment::After, "make user: subject").await;
+    assert_eq!(check(&world.app, false).await.faults(), 0, "the request is under way");
+    first.interrupt().await;
+    // Its intents are lost.
+    for key in world.redis.raw::<Vec<String>>(&["KEYS", "ff:*:intents"]) {
+        world.redis.raw::<i64>(&["DEL", &key]);
+    }
+    let found = check(&world.app, false).await;
+    assert_eq!((found.wrong_subjects, found.faults()), (1, 1));
+    assert_eq!(setting.hashes("ff:{s*}:subjects").len(), 1, "without a repair, nothing changes");
+    check(&world.app, true).await;
+    assert_eq!(setting.hashes("ff:{s*}:subjects").len(), 0);
+    setting.begin(Work::SignIn(SUBJECTS[0]), &confirmed).await.finish().await;
+    let signed_in = confirmed.lock().unwrap().clone();
+    setting.check(&signed_in).unwrap();
+    assert_eq!(check(&world.app, false).await.faults(), 0);
 }

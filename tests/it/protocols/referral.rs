@@ -1,10 +1,16 @@
 //! Replies, quotes and reposts: whatever runs concurrently and wherever it is interrupted, in the end each post has those that refer
 //! to it, hot or archived.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use fanfold::app::check::Findings;
 use fanfold::gate::Moment;
+use fanfold::model::clock::Clock as _;
+use fanfold::model::id::PostId;
+use fanfold::model::post::{Delivery, Visibility};
+use fanfold::store::draft::{Draft, Note};
+use fanfold::store::post::{self, Once, Settled, Sizes};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::Runtime;
@@ -207,6 +213,36 @@ async fn a_user_has_one_repost_of_a_post_whatever_happens_to_it() {
         hold_everywhere(&[POST, POST], REPOST, meanwhile).await;
         hold_everywhere(&[POST, POST, Call::Move], REPOST, meanwhile).await;
     }
+}
+
+#[tokio::test]
+async fn a_second_repost_is_never_visible_even_if_its_command_arrives_again() {
+    let stage = Stage::new("hybrid", "3").await;
+    stage.calls(&[POST, POST]).await;
+    let mut slow = stage.begin(REPOST).await;
+    slow.step_to(Moment::Before, "publish: visible").await;
+    let created_at = stage.world.clock.now();
+    stage.call(REPOST).await;
+    slow.finish().await;
+    assert_eq!(stage.posts(B).await, [4]);
+    let second: HashMap<String, String> = stage.world.redis.raw(&["HGETALL", "ff:{p3}:post"]);
+    assert_eq!((second.get("content"), second.get("details")), (None, None), "it is erased");
+    assert_eq!(second.get("deleted").map(String::as_str), Some("1"));
+    stage.settle().await;
+    stage.check_store().await.unwrap();
+
+    // The connection repeats the command after the first repost was taken back.
+    stage.call(UNDO).await;
+    let author = stage.viewer(B).user().unwrap();
+    let note = Note { author, created_at, began: created_at, nonce: 1 };
+    let draft = Draft { id: PostId::new(3).unwrap(), note };
+    let (kind, once) = ((Visibility::Public, Delivery::Pulled), Once::Repost(PostId::new(1).unwrap()));
+    let store = stage.app.store();
+    let publish = post::publish(store.keys(), &draft, kind, Sizes { timeline: 3, hot: 9 }, once);
+    assert_eq!(publish.send("test", store).await.unwrap(), Settled::Revoked);
+    stage.settle().await;
+    stage.check_store().await.unwrap();
+    assert_eq!(stage.posts(B).await, [0u64; 0]);
 }
 
 #[tokio::test]

@@ -146,6 +146,27 @@ async fn an_import_that_finds_its_id_revoked_frees_the_name_itself() {
 }
 
 #[tokio::test]
+async fn an_import_takes_over_the_name_of_another_that_was_interrupted() {
+    // Before the user was created, and after that.
+    for (stop, user) in [("make user: reserve", 2), ("make user: create", 1)] {
+        let world = World::new().await;
+        let claim = Claim { name: "ada", registers: false };
+        let mut interrupted = begin(&world, claim, &Confirmed::default()).await;
+        interrupted.step_to(Moment::After, stop).await;
+        interrupted.interrupt().await;
+        let confirmed = Confirmed::default();
+        begin(&world, claim, &confirmed).await.finish().await;
+        let confirmed = confirmed.lock().unwrap().clone();
+        assert_eq!(confirmed, [("ada", UserId::new(user).unwrap())], "{stop}");
+        let issued: u64 = world.redis.raw(&["GET", "ff:{g}:next:user"]);
+        assert_eq!(issued, user, "{stop}: an id is issued only for a user who does not exist");
+        world.clock.advance(Duration::from_secs(61));
+        world.app.repair().await.unwrap();
+        check(&world, &confirmed).unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_name_left_reserved_is_free_again_after_a_minute() {
     let world = World::new().await;
     let claim = Claim { name: "ada", registers: true };

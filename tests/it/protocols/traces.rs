@@ -185,6 +185,31 @@ async fn one_key_is_one_post_wherever_calls_are_held() {
 }
 
 #[tokio::test]
+async fn a_post_that_another_call_continues_is_delivered_as_its_audience_is_then() {
+    const KEYED: Call = Publish(A, Some(1));
+    for (strategy, delivery) in STRATEGIES.into_iter().zip(["pulled", "delivered:2", "pulled"]) {
+        let stage = Stage::new(strategy, "3").await;
+        stage.calls(&[Follow(R, A), READ]).await;
+        let mut publisher = stage.begin(KEYED).await;
+        publisher.step_to(Moment::After, "publish: claim").await;
+        publisher.interrupt().await;
+        // The author becomes a star.
+        stage.calls(&[Follow(S, A), KEYED]).await;
+        let record = |post: u64| -> String {
+            stage.world.redis.raw(&["HGET", &format!("ff:{{p{post}}}:post"), "delivery"])
+        };
+        let stars: u64 = stage.world.redis.raw(&["SCARD", "ff:{g}:stars"]);
+        assert_eq!((record(1).as_str(), stars), (delivery, u64::from(strategy == "hybrid")), "{strategy}");
+        // A post that is not interrupted is delivered in the same way.
+        stage.calls(&[POST]).await;
+        assert_eq!((record(2).as_str(), stage.posts(A).await), (delivery, vec![2, 1]), "{strategy}");
+        stage.check_timelines(&stage.app).await.unwrap();
+        stage.settle().await;
+        stage.check_store().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_post_that_was_pushed_is_delivered_though_its_author_is_a_star_by_then() {
     let stage = Stage::new("hybrid", "3").await;
     stage.calls(&[Follow(R, A), READ]).await;

@@ -1,13 +1,18 @@
 //! `fanfold check`: finds inconsistencies, and repairs them.
 
+use fanfold::app::App;
 use fanfold::app::post::PublishRequest;
 use fanfold::app::viewer::Viewer;
-use fanfold::model::id::PostId;
+use fanfold::gate::Moment;
+use fanfold::model::id::{PostId, UserId};
+use fanfold::model::moderation::ActionNote;
+use fanfold::model::moderator::Moderator;
 use fanfold::model::post::Visibility;
 
 use crate::harness::check::check;
 use crate::harness::graph::Graph;
 use crate::harness::sql::{Database, Kind, on_every_kind};
+use crate::harness::turnstile::Actor;
 use crate::harness::world::{World, archive_all};
 
 /// 2,500 users, of whom u0 has more followers than are read at once.
@@ -99,6 +104,7 @@ async fn faults_of_blocks_and_requests_are_found_once_and_repaired() {
 struct Conversation {
     world: World,
     database: Database,
+    viewers: Vec<Viewer>,
     archived: u64,
     hot: u64,
     replies: [Vec<u64>; 2],
@@ -137,7 +143,7 @@ impl Conversation {
             replies.push(ids);
         }
         archive_all(&world.app).await;
-        Self { world, database, archived, hot, replies: replies.try_into().unwrap() }
+        Self { world, database, viewers, archived, hot, replies: replies.try_into().unwrap() }
     }
 
     /// Returns everything that is stored about the lists of the two posts.
@@ -172,7 +178,7 @@ async fn publish(world: &World, author: &Viewer, request: PublishRequest<'_>) ->
 
 async fn faults_of_replies_and_quotes_are_found_and_repaired(kind: Kind) {
     let conversation = Conversation::new(kind).await;
-    let Conversation { world, database, archived, hot, replies } = &conversation;
+    let Conversation { world, database, archived, hot, replies, .. } = &conversation;
     let well = conversation.stored().await;
     assert_eq!(check(&world.app, false).await.faults(), 0);
 
@@ -207,4 +213,93 @@ async fn faults_of_replies_and_quotes_are_found_and_repaired(kind: Kind) {
 
 on_every_kind! {
     faults_of_replies_and_quotes_are_found_and_repaired;
+}
+
+#[tokio::test]
+async fn a_wrong_number_of_replies_and_quotes_is_corrected_although_the_lists_are_right() {
+    let conversation = Conversation::new(Kind::Sqlite).await;
+    let Conversation { world, hot, .. } = &conversation;
+    let well = conversation.stored().await;
+    let record = format!("ff:{{p{hot}}}:post");
+    for counts in ["0 7 1", "5 2 0", "0 0 0"] {
+        world.redis.raw::<i64>(&["HSET", &record, "details", &format!("9 0 0 {counts}")]);
+        for _ in 0..2 {
+            let found = check(&world.app, false).await;
+            assert_eq!((found.miscounted_referrals, found.faults()), (1, 1), "{counts}");
+        }
+        assert_ne!(conversation.stored().await, well, "without a repair, nothing changes");
+        check(&world.app, true).await;
+        assert_eq!(conversation.stored().await, well, "{counts}");
+        assert_eq!(check(&world.app, false).await.faults(), 0, "{counts}");
+    }
+}
+
+/// Begins to check and repair all users, and is held before it corrects a number.
+async fn begin_repair(world: &World) -> Actor {
+    let mut repair = Actor::begin(&world.app, async |app: App| drop(app.check_users(1, true).await)).await;
+    repair.step_to(Moment::Before, "check: counts").await;
+    assert!(repair.waits.is_some(), "the number is to be corrected");
+    repair
+}
+
+#[tokio::test]
+async fn replies_and_deletions_while_a_number_is_corrected_are_not_lost() {
+    let conversation = Conversation::new(Kind::Sqlite).await;
+    let Conversation { world, viewers, hot, .. } = &conversation;
+    let record = format!("ff:{{p{hot}}}:post");
+    let miscount = || world.redis.raw::<i64>(&["HSET", &record, "details", "9 0 0 0 7 1"]);
+    let details = || world.redis.raw::<String>(&["HGET", &record, "details"]);
+    miscount();
+    let mut repair = begin_repair(world).await;
+    let request = PublishRequest { in_reply_to: PostId::new(*hot), ..PublishRequest::default() };
+    publish(world, &viewers[1], request).await;
+    repair.finish().await;
+    assert!(details().ends_with(" 0 3 1"), "the new reply counts: {}", details());
+    assert_eq!(check(&world.app, false).await.faults(), 0);
+
+    miscount();
+    let mut repair = begin_repair(world).await;
+    world.app.delete_post(&viewers[0], PostId::new(*hot).unwrap()).await.unwrap();
+    let deleted = details();
+    repair.finish().await;
+    assert_eq!(details(), deleted, "a deleted post stays as it is");
+}
+
+fn id(user: u64) -> UserId {
+    UserId::new(user).unwrap()
+}
+
+/// Suspends a user, and is interrupted when only the record says so.
+async fn begin_suspension(world: &World, user: u64) {
+    let suspend = async move |app: App| {
+        drop(app.suspend_user(&Moderator::Operator, id(user), ActionNote::default()).await);
+    };
+    let mut actor = Actor::begin(&world.app, suspend).await;
+    actor.step_to(Moment::After, "account: record").await;
+    assert!(actor.waits.is_some(), "the record has changed");
+    actor.interrupt().await;
+}
+
+#[tokio::test]
+async fn an_account_that_is_partly_inactive_is_a_fault_unless_its_job_is_pending() {
+    let world = World::with(&["--redis-expected-users", "100"]).await;
+    let people = world.people(3).await;
+    world.follow(&people[0], &people[1]).await;
+    begin_suspension(&world, 2).await;
+    let jobs = "ff:{g}:account:jobs";
+    let job: Vec<String> = world.redis.raw(&["ZRANGE", jobs, "0", "-1"]);
+    assert_eq!(check(&world.app, false).await.faults(), 0, "the job is pending");
+
+    // The job is lost. Those of other accounts do not make up for it.
+    begin_suspension(&world, 3).await;
+    world.redis.raw::<i64>(&["ZREM", jobs, &job[0]]);
+    let found = check(&world.app, false).await;
+    assert!(found.wrong_activities > 0, "{found:?}");
+    assert_eq!(found.faults(), found.wrong_activities);
+    let follows = || world.redis.raw::<u64>(&["ZCARD", "ff:{u1}:following"]);
+    assert_eq!(follows(), 1, "without a repair, nothing changes");
+    check(&world.app, true).await;
+    assert_eq!(follows(), 0, "the follow is withheld");
+    assert!(world.redis.raw::<Option<f64>>(&["ZSCORE", "ff:{g}:inactive", "2"]).is_some());
+    assert_eq!(check(&world.app, false).await.faults(), 0);
 }

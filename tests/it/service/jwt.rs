@@ -12,6 +12,7 @@ use futures::future::join_all;
 use ring::hmac;
 use serde_json::{Value, json};
 
+use crate::harness::check::check;
 use crate::harness::feed::TIMELINE;
 use crate::harness::issuer::{
     AUDIENCE, ISSUER, Issuer, NOW, RULES, SigningKey, base64, claims, message, with,
@@ -453,6 +454,28 @@ async fn the_token_of_a_deleted_or_foreign_account_is_rejected() {
 }
 
 #[tokio::test]
+async fn the_subject_of_an_erased_account_is_free_for_another_user() {
+    let setting = Setting::with(&["--redis-expected-users", "100"]).await;
+    let world = &setting.world;
+    let token = setting.key.sign(&es256("a"), &with(claims("ada"), &json!({ "exp": NOW + 1_000 })));
+    assert_eq!(username(world, &token).await, "ada");
+    assert_eq!(username(world, &setting.token("ben")).await, "ben");
+    let (ada, note) = (UserId::new(1).unwrap(), ActionNote::default());
+    world.app.delete_user(&Moderator::Operator, ada, note, Duration::ZERO).await.unwrap();
+    world.clock.advance(Duration::from_secs(61));
+    assert_eq!(world.app.work_on_accounts().await.unwrap(), 1);
+    let subjects = world.redis.raw::<Vec<String>>(&["KEYS", "ff:{s*}:subjects"]);
+    assert_eq!(subjects.len(), 1, "only Ben's is left: {subjects:?}");
+    assert_eq!(check(&world.app, false).await.faults(), 0);
+    // A process that has cached the subject rejects one request.
+    assert_eq!(fault(world, &token).await, JwtFault::NoAccount);
+    let viewer = world.app.authenticate(&token).await.unwrap();
+    assert_eq!(viewer.user(), UserId::new(3), "Ada has another account");
+    assert_eq!(username(world, &token).await, "ada");
+    assert_eq!(check(&world.app, false).await.faults(), 0);
+}
+
+#[tokio::test]
 async fn a_request_with_a_token_makes_one_round_trip_and_is_charged() {
     let setting = Setting::with(&["--graphql-rate-limit", "10000"]).await;
     let (world, token) = (&setting.world, setting.token("ada"));
@@ -618,13 +641,13 @@ async fn the_subjects_of_users_are_measured_checked_and_repaired() {
     assert_eq!(footprint.count, 2);
     assert!(footprint.bytes() > 0);
     let (url, directory) = (world.redis.url(), world.redis.directory().to_owned());
-    let check = |options: &[&str]| {
+    let run = |options: &[&str]| {
         let fixed = ["check", "--redis-url", &url, "--data-dir", &directory];
         let output = command(&[&fixed, options].concat()).output().unwrap();
         (output.status.success(), String::from_utf8(output.stdout).unwrap())
     };
     let count = |number: usize| format!("subjects without a user:       {number}\n");
-    let (is_well, report) = check(&[]);
+    let (is_well, report) = run(&[]);
     assert!(is_well && report.contains(&count(0)), "{report}");
     // One subject is lost, and an unknown one leads to its user instead.
     let own: String = world.redis.raw(&["HGET", "ff:{u1}:secret", "subject"]);
@@ -636,11 +659,12 @@ async fn the_subjects_of_users_are_measured_checked_and_repaired() {
     world.redis.raw::<i64>(&["HDEL", &key(&own), &own]);
     world.redis.raw::<i64>(&["HSET", &key(unknown), unknown, "1"]);
     world.redis.raw::<i64>(&["HSET", &key(reserved), reserved, "?77"]);
-    let (is_well, report) = check(&[]);
+    let (is_well, report) = run(&[]);
     assert!(!is_well && report.contains(&count(3)), "{report}");
-    let (is_well, report) = check(&["--repair"]);
+    assert_eq!(check(&world.app, false).await.wrong_subjects, 3);
+    let (is_well, report) = run(&["--repair"]);
     assert!(is_well, "{report}");
-    assert!(check(&[]).0);
+    assert!(run(&[]).0);
     for subject in [unknown, reserved] {
         assert_eq!(world.redis.raw::<i64>(&["EXISTS", &key(subject)]), 0, "{subject}");
     }

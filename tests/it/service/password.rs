@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fanfold::app::App;
@@ -164,6 +164,60 @@ async fn a_password_that_is_displaced_costs_nothing() {
         left
     };
     assert_eq!(left().await, 20 - (6 - displaced));
+}
+
+/// Registers six users from an address, while another client signs in from other addresses. Returns the numbers of users
+/// who are registered, and of those who are displaced.
+async fn register_in_a_crowd(world: &World, round: u8) -> (usize, usize) {
+    let is_over = AtomicBool::new(false);
+    let register = async |number: usize| {
+        let (name, from) = (format!("own{round}_{number}"), Some(address(round)));
+        world.app.register(&name, PASSWORD, None, None, None, from).await.map(drop)
+    };
+    let attempts = async {
+        let attempts = join_all((0..6).map(register)).await;
+        is_over.store(true, Ordering::Relaxed);
+        attempts
+    };
+    let newcomers = async {
+        for number in 101..104 {
+            // Only a password that waits is displaced.
+            while world.app.waiting_passwords() == 0 && !is_over.load(Ordering::Relaxed) {
+                tokio::task::yield_now().await;
+            }
+            drop(login(&world.app, "ann0", address(number)).await);
+        }
+    };
+    let (attempts, ()) = futures::future::join(attempts, newcomers).await;
+    let displaced = attempts.iter().filter(|done| is_busy(done)).count();
+    let made = attempts.iter().filter(|done| done.is_ok()).count();
+    assert_eq!(made + displaced, 6, "{attempts:?}");
+    (made, displaced)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_registration_that_is_displaced_costs_nothing() {
+    let queue = ["--password-workers", "1", "--password-queue", "5", "--password-queue-per-address", "6"];
+    let world = World::with(&[&queue[..], &["--account-registrations-per-address", "6"]].concat()).await;
+    people(&world, "ann", 1).await;
+    for round in 1.. {
+        let (made, displaced) = register_in_a_crowd(&world, round).await;
+        let mut more = 0;
+        loop {
+            let (name, from) = (format!("more{round}_{more}"), Some(address(round)));
+            let done = world.app.register(&name, PASSWORD, None, None, None, from).await.map(drop);
+            if is_throttled(&done) {
+                break;
+            }
+            done.unwrap();
+            more += 1;
+        }
+        assert_eq!(made + more, 6, "the address registers as many as it may");
+        // How many are displaced depends on the time that each takes.
+        if displaced > 0 {
+            break;
+        }
+    }
 }
 
 #[tokio::test]
