@@ -98,11 +98,6 @@ impl App {
         Ok(Page { entries: self.settled_invites(&codes).await?.into(), has_previous, has_next })
     }
 
-    /// Returns the number of invites. Makes one round trip.
-    pub async fn invite_count(&self, _moderator: &Moderator) -> Result<u64, Error> {
-        Ok(invite::count(self.keys()).send("invites: count", self.store()).await?)
-    }
-
     /// Returns all invites, newest first, including those that have expired or are used up.
     pub async fn invites(&self, _moderator: &Moderator) -> Result<Vec<Invite>, Error> {
         let positions = invite::list(self.keys()).send("invites: list", self.store()).await?;
