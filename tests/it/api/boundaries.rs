@@ -9,6 +9,8 @@ use fanfold::app::timeline::live::{TimelineEvent, TimelineWatch};
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
+use fanfold::model::moderation::ActionNote;
+use fanfold::model::moderator::Moderator;
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::user::UserFields;
 use fanfold::store::batch::Batch;
@@ -132,6 +134,11 @@ async fn violations_of_the_rules_are_reported_and_change_nothing() {
     assert_eq!(change(&world, ada, "follow", &people[5]).await, limited);
     done(&world, &people[4], "acceptFollowRequest", ada).await;
     assert_eq!(change(&world, ada, "follow", &people[5]).await, limited);
+    // So do follows of suspended accounts, which come back with them.
+    let suspended = UserId::new(5).unwrap();
+    world.app.suspend_user(&Moderator::Operator, suspended, ActionNote::default()).await.unwrap();
+    assert_eq!(change(&world, ada, "follow", &people[5]).await, limited);
+    world.app.unsuspend_user(&Moderator::Operator, suspended, ActionNote::default()).await.unwrap();
     done(&world, ada, "unfollow", &people[4]).await;
     done(&world, ada, "follow", &people[5]).await;
     assert_eq!(world.app.repair().await.unwrap(), 0, "a violation leaves nothing behind");

@@ -102,6 +102,12 @@ async fn a_user_cannot_cancel_a_deletion_by_a_moderator_but_a_moderator_can() {
     assert_eq!(ask("deleteUser").await, account("SUSPENDED", json!(at)));
     assert_eq!(login(&world).await.as_deref(), Some("SUSPENDED"));
     assert_eq!(ask("unsuspendUser").await, account("DELETED", json!(at)));
+    let find = "{ user(by: { username: \"ann1\" }) { id } }";
+    assert_eq!(
+        world.data(None, find, Value::Null).await["user"],
+        Value::Null,
+        "no suspension, but a deletion"
+    );
     assert_eq!(ask("deleteUser").await, account("SUSPENDED", json!(at)));
     for _ in 0..2 {
         assert_eq!(ask("cancelUserDeletion").await, account("SUSPENDED", Value::Null));
