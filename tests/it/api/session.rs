@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::session::{LOGIN, is_signed_in, login};
+use crate::harness::wait::LIMIT;
 use crate::harness::world::{PASSWORD, Redis, World, app, codes};
 
 #[tokio::test]
@@ -187,4 +188,39 @@ async fn after_a_logout_the_rest_of_the_document_is_unauthenticated() {
     }
     let data = world.data(None, "{ user(by: { username: \"ada\" }) { bio } }", Value::Null).await;
     assert_eq!(data["user"]["bio"], revoke.len().to_string());
+}
+
+/// The sockets of a session are closed by its signal at once; without one, some time later.
+#[tokio::test]
+async fn each_way_to_end_a_session_sends_its_signal() {
+    let world = World::own(&[]).await;
+    let ada = world.register("ada").await;
+    let mut connection = redis::Client::open(world.redis.url()).unwrap().get_connection().unwrap();
+    connection.set_read_timeout(Some(LIMIT)).unwrap();
+    let mut signals = connection.as_pubsub();
+    signals.subscribe("ff:{u1}:live").unwrap();
+    let mut signals_until_now = || {
+        world.redis.raw::<i64>(&["PUBLISH", "ff:{u1}:live", "now"]);
+        let next = || signals.get_message().unwrap().get_payload::<String>().unwrap();
+        std::iter::repeat_with(next).take_while(|signal| signal != "now").collect::<Vec<_>>()
+    };
+    let sessions = "{ viewer { sessions { id isCurrent } } }";
+    let ends = ["revokeSession", "logout", "logoutEverywhere"];
+    for end in ends {
+        let token = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
+        let listed = world.data(Some(&token), sessions, Value::Null).await;
+        let listed = listed["viewer"]["sessions"].as_array().unwrap().clone();
+        let other = listed.iter().find(|session| session["isCurrent"] == false);
+        let input = if end == "revokeSession" {
+            format!("(input: {{ sessionId: {} }})", other.expect("registering opens one")["id"])
+        } else {
+            String::new()
+        };
+        signals_until_now();
+        let query = format!("mutation {{ {end}{input} {{ userErrors {{ code }} }} }}");
+        assert_eq!(world.data(Some(&token), &query, Value::Null).await[end]["userErrors"], json!([]));
+        let received = signals_until_now();
+        assert!(received.iter().any(|signal| signal.starts_with("sessions")), "{end}: {received:?}");
+    }
+    assert!(!is_signed_in(&world, &ada.token).await);
 }

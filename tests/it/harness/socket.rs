@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::harness::server::Server;
-use crate::harness::wait::{LIMIT, eventually};
+use crate::harness::wait::{SIGNALLED, eventually};
 
 /// The client's end of a socket.
 pub(crate) struct Socket(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
@@ -81,7 +81,7 @@ impl Socket {
     pub(crate) async fn receive(&mut self) -> Value {
         loop {
             let message =
-                tokio::time::timeout(LIMIT, self.0.next()).await.expect("a message arrives in time");
+                tokio::time::timeout(SIGNALLED, self.0.next()).await.expect("a message arrives in time");
             match message {
                 Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
                 Some(Ok(Message::Close(Some(frame)))) => {

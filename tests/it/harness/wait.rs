@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 /// Time within which anything that a test waits for happens, however busy the machine is. Only a test that fails waits
 /// this long.
 pub(crate) const LIMIT: Duration = Duration::from_mins(1);
+/// Time within which what a signal announces arrives. A server that has missed a signal looks after 30 seconds by itself:
+/// a test that waited longer would not notice.
+pub(crate) const SIGNALLED: Duration = Duration::from_secs(20);
 /// Times between two looks. They grow: what happens at once is seen at once, and what takes long costs little.
 const PAUSE: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
 

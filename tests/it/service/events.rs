@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use crate::harness::feed::{TIMELINE, follow, publish};
 use crate::harness::server::Server;
 use crate::harness::socket::Socket;
-use crate::harness::wait::LIMIT;
+use crate::harness::wait::SIGNALLED;
 use crate::harness::world::Redis;
 
 /// Sends a request for events, and returns a reader of the response.
 fn events(server: &Server, head: &str, more: &str, body: &str) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(&server.address).unwrap();
-    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    stream.set_read_timeout(Some(SIGNALLED)).unwrap();
     let length = body.len();
     write!(stream, "{head} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n{more}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
     BufReader::new(stream)
