@@ -31,6 +31,7 @@ help:
 # the second build embeds them.
 run: setup
 	@echo "building without link-time optimization, for a first look; for production: cargo build --release --locked"
+	@mkdir -p target
 	@deploy/install web && $(MAKE) --no-print-directory web > target/web.log 2>&1 & pages=$$!; \
 	cargo build --profile local --locked --bin fanfold || exit; \
 	wait $$pages || echo "the playground and the demo client could not be built (they need Node 20.19 or later, see" \
