@@ -224,10 +224,13 @@ pub(crate) async fn user_of(world: &World, person: &Person) -> UserId {
     world.app.authenticate(&person.token).await.unwrap().user().unwrap()
 }
 
-/// Delivers every post to the timelines of its readers.
+/// Delivers every post to the timelines of its readers, and removes deleted posts from them. Two rounds: the removal of a
+/// post queues those of its reposts, also in partitions that the first round has left behind.
 pub(crate) async fn deliver_all(app: &App) {
-    for mut worker in app.workers() {
-        worker.drain(Duration::ZERO).await.unwrap();
+    for _ in 0..2 {
+        for mut worker in app.workers() {
+            worker.drain(Duration::ZERO).await.unwrap();
+        }
     }
 }
 

@@ -203,6 +203,22 @@ async fn a_repost_that_is_undone_is_removed_from_the_screen() {
 }
 
 #[tokio::test]
+async fn a_repost_whose_original_is_deleted_is_removed_from_the_screen() {
+    for strategy in STRATEGIES {
+        let stage = Stage::new(strategy, "50").await;
+        // The first partition has the removal of the repost; the last one queues it.
+        stage.calls(&[Call::Follow(1, 4), Call::Publish(3, None), Call::Repost(4, 0)]).await;
+        stage.call(Call::Watch(1)).await;
+        assert_eq!(stage.results.lock().unwrap().screens[&1].entries, [(2, 1)], "{strategy}");
+        stage.call(Call::Delete(3, 0)).await;
+        deliver_all(&stage.app).await;
+        stage.call(Call::Watch(1)).await;
+        let screen = stage.results.lock().unwrap().screens[&1].clone();
+        assert_eq!((screen.entries, screen.resyncs), (vec![], 0), "{strategy}");
+    }
+}
+
+#[tokio::test]
 async fn posts_deleted_while_there_was_no_timeline_end_on_no_screen() {
     let stage = Stage::new("push", "50").await;
     stage.calls(&[Call::Follow(1, 3), Call::Publish(3, None), Call::Watch(1)]).await;
