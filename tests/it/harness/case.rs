@@ -38,6 +38,11 @@ pub(crate) fn stride(full: usize) -> usize {
     full * usize::try_from(100 / (*PERCENTAGE).clamp(1, 100)).unwrap()
 }
 
+/// Returns all of these alternatives in a full run; otherwise one of them, another at each turn.
+pub(crate) fn in_turns<T: Copy>(alternatives: &[T], turn: usize) -> Vec<T> {
+    if *PERCENTAGE >= 100 { alternatives.to_vec() } else { vec![alternatives[turn % alternatives.len()]] }
+}
+
 /// Returns the seed of this run for a generator of random numbers, and prints the command that repeats them. Tests with
 /// several generators pass a number for each.
 pub(crate) fn seed(number: u64) -> u64 {
