@@ -56,7 +56,7 @@ web/%/index.html.gz: %/node_modules/.package-lock.json schema.graphql \
 
 # What each change must pass: each thing that can fail is tried once, and models with a tenth of their cases.
 test: setup-tests web lint
-	cargo test --locked --lib --bins --examples
+	tests/bounded cargo test --locked --lib --bins --examples
 	@echo "1 of 3: the integration tests, on a single Redis and SQLite"
 	$(IT) --skip ::mariadb --skip ::postgres
 	@echo "2 of 3: each statement, on MariaDB and PostgreSQL"
@@ -70,7 +70,7 @@ test: setup-tests web lint
 quick: setup
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
-	cargo test --locked --lib
+	tests/bounded cargo test --locked --lib
 	$(IT) --skip ::mariadb --skip ::postgres $$(tests/areas)
 
 # Nightly and before a release: every test with its full number of cases, drawn anew, and the smoke runs of the benches. What
@@ -79,7 +79,7 @@ test-all: export FANFOLD_TEST_CASES = 100
 test-all: export FANFOLD_TEST_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 test-all: setup-tests web lint
 	@echo "1 of 3: all tests, on a single Redis and all databases; the seed is $$FANFOLD_TEST_SEED"
-	cargo test --locked -- --test-threads $(THREADS)
+	tests/bounded cargo test --locked -- --test-threads $(THREADS)
 	@echo "2 of 3: the tests of the store, on a Redis Cluster"
 	FANFOLD_TEST_DEPLOYMENT=cluster $(TEST_AGAIN) $(call left_out,cluster)
 	@echo "3 of 3: the same on other servers, with a tenth of the cases"
@@ -106,7 +106,7 @@ listed = $$(sed -n 's/^$(1) //p' tests/it/deployments.txt)
 
 # Many tests mostly wait.
 THREADS = $$((3 * $$(getconf _NPROCESSORS_ONLN)))
-IT = cargo test --locked --test it -- --test-threads $(THREADS)
+IT = tests/bounded cargo test --locked --test it -- --test-threads $(THREADS)
 TEST_AGAIN = $(IT) $(call left_out,again)
 
 # Continues without the peers that cannot be installed.
