@@ -16,6 +16,7 @@ use futures::future::BoxFuture;
 use crate::harness::stage::Call::{Follow, Publish, Read};
 use crate::harness::stage::Stage;
 use crate::harness::turnstile::Actor;
+use crate::harness::wait::eventually_async;
 use crate::harness::world::{World, app, deliver_all};
 
 /// User 1 publishes, user 2 follows and has a timeline.
@@ -290,9 +291,7 @@ async fn an_author_who_publishes_much_does_not_delay_others() {
     let before = scene.app.store().round_trips();
     let drained = async { worker.drain(Duration::ZERO).await.unwrap() };
     let watched = async {
-        while !is_delivered() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        assert!(eventually_async(async || is_delivered()).await, "the other post is delivered");
         scene.app.store().round_trips() - before
     };
     tokio::pin!(drained);
@@ -342,9 +341,7 @@ async fn a_worker_with_the_maximum_of_jobs_waits_without_spinning() {
     let gate = Arc::new(TakeOvers::default());
     let worker = scene.app.with_gate(Arc::clone(&gate) as _).worker(1).apart();
     let all_delivered = async {
-        while scene.jobs().await.0 > 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        assert!(eventually_async(async || scene.jobs().await.0 == 0).await, "all jobs are done");
     };
     worker.work(all_delivered).await;
     // It may look in both queues at first, and whenever it has finished all the jobs it took.

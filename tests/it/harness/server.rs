@@ -12,6 +12,7 @@ use tempfile::{NamedTempFile, TempDir};
 use crate::harness::cluster::Cluster;
 use crate::harness::port::is_about_address_in_use;
 use crate::harness::reach::note_server;
+use crate::harness::wait::LIMIT;
 pub(crate) use crate::harness::wait::eventually;
 use crate::harness::world::Redis;
 
@@ -169,7 +170,13 @@ impl Server {
 
     /// Waits for its end, and returns its exit code.
     pub(crate) fn end(mut self) -> Option<i32> {
-        self.process.wait().unwrap().code()
+        let mut code = None;
+        let has_ended = || {
+            code = self.process.try_wait().unwrap();
+            code.is_some()
+        };
+        assert!(eventually(has_ended), "the server ends");
+        code.unwrap().code()
     }
 
     pub(crate) fn kill(mut self) {
@@ -220,8 +227,16 @@ pub(crate) fn exchange(address: &str, head: &str, more: &str, body: &str) -> (u1
         "{head} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{more}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     );
     let response = match address.strip_prefix("unix:") {
-        Some(path) => response(UnixStream::connect(path).unwrap(), &request),
-        None => response(TcpStream::connect(address).unwrap(), &request),
+        Some(path) => {
+            let stream = UnixStream::connect(path).unwrap();
+            stream.set_read_timeout(Some(LIMIT)).unwrap();
+            response(stream, &request)
+        }
+        None => {
+            let stream = TcpStream::connect(address).unwrap();
+            stream.set_read_timeout(Some(LIMIT)).unwrap();
+            response(stream, &request)
+        }
     };
     let status = response[9..12].parse().unwrap();
     (status, response.split_once("\r\n\r\n").unwrap().1.to_owned())

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::harness::program::{outcome, stdout_of};
-use crate::harness::server::Server;
+use crate::harness::server::{Server, eventually};
 use crate::harness::world::{PASSWORD, Redis};
 
 #[path = "../../clients/rust/client.rs"]
@@ -176,10 +176,14 @@ impl Ben {
             })
         };
         self.change("follow");
-        while !is_seen_soon() {
-            self.change("unfollow");
-            self.change("follow");
-        }
+        let is_seen_or_repeated = || {
+            is_seen_soon() || {
+                self.change("unfollow");
+                self.change("follow");
+                false
+            }
+        };
+        assert!(eventually(is_seen_or_repeated), "the client sees that it is followed");
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::net::TcpStream;
 
 use crate::harness::manifest::{content_of, hash};
 use crate::harness::server::{Logged, Server, command, eventually};
+use crate::harness::wait::LIMIT;
 use crate::harness::world::{Redis, codes};
 
 const FIRST: &str = "query First { __typename }";
@@ -256,7 +257,7 @@ impl Client {
         while !progress.is_over.load(Ordering::SeqCst) {
             interval.tick().await;
             let (before, document) = (progress.phase.load(Ordering::SeqCst), requests % NAMED.len());
-            let response = self.name(NAMED[document]).await;
+            let response = tokio::time::timeout(LIMIT, self.name(NAMED[document])).await.unwrap();
             progress.check(before, document, &response);
             requests += 1;
         }
