@@ -282,6 +282,8 @@ fn publish_until_it_ends(address: &str, token: &str, keeps: bool, begun: &Sender
                 Some(stream) => stream,
                 None => TcpStream::connect(address).ok()?,
             };
+            // What has the address of a server that has ended may never respond.
+            stream.set_read_timeout(Some(LIMIT)).ok()?;
             stream.write_all(request.as_bytes()).ok()?;
             let mut response = Vec::new();
             while !response.ends_with(b"}}}}") {
