@@ -220,6 +220,14 @@ impl Logged {
     }
 }
 
+/// Connects to a listener of a server. A read that gets nothing fails in the end: the server may have ended, and another
+/// program may have its address.
+pub(crate) fn connected(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    stream
+}
+
 /// Sends a request by hand to an address, which may be that of a Unix socket; returns the status and the body.
 pub(crate) fn exchange(address: &str, head: &str, more: &str, body: &str) -> (u16, String) {
     let length = body.len();
@@ -232,11 +240,7 @@ pub(crate) fn exchange(address: &str, head: &str, more: &str, body: &str) -> (u1
             stream.set_read_timeout(Some(LIMIT)).unwrap();
             response(stream, &request)
         }
-        None => {
-            let stream = TcpStream::connect(address).unwrap();
-            stream.set_read_timeout(Some(LIMIT)).unwrap();
-            response(stream, &request)
-        }
+        None => response(connected(address), &request),
     };
     let status = response[9..12].parse().unwrap();
     (status, response.split_once("\r\n\r\n").unwrap().1.to_owned())

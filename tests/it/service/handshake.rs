@@ -6,9 +6,8 @@ use axum::http::{Method, StatusCode};
 use tokio_tungstenite::tungstenite::Error;
 
 use crate::harness::request;
-use crate::harness::server::Server;
+use crate::harness::server::{Server, connected};
 use crate::harness::socket::Socket;
-use crate::harness::wait::LIMIT;
 use crate::harness::world::{Redis, World};
 
 #[tokio::test]
@@ -73,8 +72,7 @@ async fn a_handshake_without_a_connection_to_upgrade_is_rejected() {
 
 /// Sends the head of a request, and reads the first part of the response.
 fn response_to(server: &Server, head: &str) -> String {
-    let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
-    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let mut stream = connected(&server.address);
     stream.write_all(head.as_bytes()).unwrap();
     let mut bytes = [0; 4_096];
     let count = stream.read(&mut bytes).unwrap();

@@ -17,7 +17,7 @@ use crate::harness::feed::TIMELINE;
 use crate::harness::issuer::{
     AUDIENCE, ISSUER, Issuer, NOW, RULES, SigningKey, base64, claims, message, with,
 };
-use crate::harness::server::{Server, command};
+use crate::harness::server::{Server, command, connected};
 use crate::harness::socket::Socket;
 use crate::harness::wait::eventually_async;
 use crate::harness::world::{PASSWORD, Redis, World, app, codes};
@@ -572,7 +572,7 @@ async fn sockets_and_event_streams_end_when_their_token_expires() {
         let body = json!({ "query": TIMELINE }).to_string();
         move || {
             use std::io::{Read as _, Write as _};
-            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            let mut stream = connected(&address);
             let length = body.len();
             write!(stream, "POST /graphql HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\naccept: text/event-stream\r\nauthorization: Bearer {short}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
             let mut response = String::new();

@@ -20,7 +20,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 
 use crate::harness::port::{free_ports, on_free_ports};
-use crate::harness::server::{Server, begin_request, command, eventually, exchange};
+use crate::harness::server::{Server, begin_request, command, connected, eventually, exchange};
 use crate::harness::wait::LIMIT;
 use crate::harness::world::Redis;
 
@@ -122,7 +122,7 @@ fn the_admin_listener_on_a_loopback_address_rejects_names_that_anyone_may_have_p
     let redis = Redis::start();
     let status = |server: &Server, host: &str| {
         let head = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-        let mut stream = std::net::TcpStream::connect(&server.admin).unwrap();
+        let mut stream = connected(&server.admin);
         stream.write_all(head.as_bytes()).unwrap();
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
@@ -150,7 +150,7 @@ fn the_admin_listener_responds_while_the_main_one_is_busy_with_slow_requests() {
     let body = json!({ "query": "{ user(by: { username: \"ada\" }) { id } }" }).to_string();
     let length = body.len();
     let slow = (0..200).map(|_| {
-        let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+        let mut stream = connected(&server.address);
         write!(stream, "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
         stream
     });
@@ -281,6 +281,7 @@ fn while_a_server_finishes_its_requests_the_admin_listener_reports_that_it_is_st
     let server = sockets.start(&redis, &[]);
     let body = json!({ "query": "{ user(by: { username: \"ada\" }) { id } }" }).to_string();
     let mut stream = UnixStream::connect(sockets.path("main")).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
     begin_request(&mut stream, &body);
     server.signal("-TERM");
     assert!(eventually(|| !sockets.path("main").exists()), "it accepts no new connections");

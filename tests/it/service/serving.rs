@@ -13,7 +13,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 use tempfile::{NamedTempFile, TempDir};
 
-use crate::harness::server::{Server, begin_request, command, eventually};
+use crate::harness::server::{Server, begin_request, command, connected, eventually};
 use crate::harness::wait::LIMIT;
 use crate::harness::world::Redis;
 
@@ -140,7 +140,7 @@ fn places_that_cannot_be_used_are_reported() {
 fn requests_in_progress_are_completed_before_it_ends() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
-    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let mut stream = connected(&server.address);
     let body = json!({ "query": "{ viewer { user { id } } }" }).to_string();
     begin_request(&mut stream, &body);
     server.signal("-TERM");
@@ -160,14 +160,13 @@ fn connections_that_are_idle_for_too_long_are_closed() {
     let server = Server::over(&redis, &["--http-idle-timeout", "1"]);
     let whole = "GET /schema.graphql HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for sent in ["", "G", "GET /healthz HTTP/1.1\r\nhost: local", whole] {
-        let mut stream = TcpStream::connect(&server.address).unwrap();
-        stream.set_read_timeout(Some(LIMIT)).unwrap();
+        let mut stream = connected(&server.address);
         stream.write_all(sent.as_bytes()).unwrap();
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
         assert_eq!(response.starts_with("HTTP/1.1 200"), sent == whole, "{sent}: {response}");
     }
-    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let mut stream = connected(&server.address);
     // A client that sends one letter after the other is too slow, too.
     let is_closed = whole.bytes().cycle().take(200).any(|letter| {
         std::thread::sleep(Duration::from_millis(100));
@@ -182,7 +181,7 @@ fn a_change_whose_client_has_disconnected_is_completed_before_it_ends() {
     let redis = Redis::own();
     let server = Server::over(&redis, &[]);
     redis.pause(true);
-    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let mut stream = connected(&server.address);
     let register =
         "mutation { register(input: { username: \"eve\", password: \"correct horse\" }) { token } }";
     let body = json!({ "query": register }).to_string();
@@ -231,7 +230,7 @@ fn a_client_that_disconnects_leaves_no_change_half_done() {
             format!("mutation {{ {change}(input: {{ userId: \"VXNlcjoy\" }}) {{ userErrors {{ code }} }} }}");
         let body = json!({ "query": query }).to_string();
         let length = body.len();
-        let mut stream = TcpStream::connect(&server.address).unwrap();
+        let mut stream = connected(&server.address);
         write!(stream, "POST /graphql HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
     }
     let unfinished =
@@ -246,7 +245,7 @@ fn a_client_that_disconnects_leaves_no_change_half_done() {
 fn half_a_head_does_not_keep_a_server_from_stopping() {
     let redis = Redis::start();
     let mut server = Server::over(&redis, &["--http-shutdown-timeout", "3600"]);
-    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let mut stream = connected(&server.address);
     stream.write_all(b"G").unwrap();
     std::thread::sleep(Duration::from_millis(200));
     server.signal("-TERM");

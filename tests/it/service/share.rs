@@ -19,7 +19,7 @@ use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::{MaybeTlsStream, client_async};
 
 use crate::harness::feed::{TIMELINE, follow, publish};
-use crate::harness::server::{Server, command, eventually, memory, metric};
+use crate::harness::server::{Server, command, connected, eventually, memory, metric};
 use crate::harness::socket::Socket;
 use crate::harness::wait::LIMIT;
 use crate::harness::world::{Redis, World};
@@ -187,8 +187,7 @@ async fn anonymous_clients_leave_room_for_others() {
 
 /// Requests a stream of events; returns the status, without waiting for an event.
 fn stream_status(server: &Server, token: &str) -> (String, TcpStream) {
-    let mut stream = TcpStream::connect(&server.address).unwrap();
-    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let mut stream = connected(&server.address);
     let query = "subscription%7BrelationChanged%7Bstatus%7D%7D";
     write!(stream, "GET /graphql?query={query} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nauthorization: Bearer {token}\r\n\r\n").unwrap();
     let mut head = [0; 12];
@@ -394,11 +393,7 @@ async fn a_server_whose_connections_are_all_busy_still_responds_to_probes() {
 fn the_first_head_has_a_short_timeout_and_the_next_one_a_longer_one() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
-    let connect = || {
-        let stream = TcpStream::connect(&server.address).unwrap();
-        stream.set_read_timeout(Some(LIMIT)).unwrap();
-        stream
-    };
+    let connect = || connected(&server.address);
     let began = Instant::now();
     let (mut silent, mut kept) = (connect(), connect());
     let request = b"GET /graphql?query={__typename} HTTP/1.1\r\nhost: localhost\r\n\r\n";

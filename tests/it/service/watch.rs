@@ -15,6 +15,7 @@ use crate::harness::case::cases;
 use crate::harness::feed::{TIMELINE, follow, publish};
 use crate::harness::server::{Server, eventually};
 use crate::harness::socket::Socket;
+use crate::harness::wait::LIMIT;
 use crate::harness::world::Redis;
 
 #[tokio::test]
@@ -251,7 +252,7 @@ async fn post(address: &str, token: &str, query: &str) -> Option<Value> {
     );
     stream.write_all(request.as_bytes()).await.ok()?;
     let mut response = String::new();
-    stream.read_to_string(&mut response).await.ok()?;
+    tokio::time::timeout(LIMIT, stream.read_to_string(&mut response)).await.ok()?.ok()?;
     serde_json::from_str(response.split_once("\r\n\r\n")?.1).ok()
 }
 
