@@ -73,6 +73,8 @@ impl Instance {
     /// Kills the server and starts an empty one on the same socket.
     pub(crate) fn restart_empty(&mut self) {
         self.kill();
+        // Redis 6.2 writes a snapshot here before it sends one to a client, and would read it.
+        drop(std::fs::remove_file(self.directory.path().join("dump.rdb")));
         self.restart(&[]);
     }
 

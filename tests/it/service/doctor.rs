@@ -217,7 +217,8 @@ fn a_redis_that_is_too_old_is_named() {
 fn a_user_who_lacks_access_is_named_and_hidden_settings_are_unknown() {
     let redis = Instance::start(&RIGHT);
     let with = |rules: &[&str]| {
-        let user = ["ACL", "SETUSER", "fan", "reset", "on", ">fold", "+@all"];
+        // Redis 6.2 gives new users access to all channels.
+        let user = ["ACL", "SETUSER", "fan", "reset", "on", ">fold", "+@all", "resetchannels"];
         redis.raw::<String>(&[&user[..], rules].concat());
         SetUp::new(format!("{}?user=fan&pass=fold", redis.url()))
     };
