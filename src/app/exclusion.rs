@@ -21,6 +21,7 @@ use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use crate::app::App;
 use crate::app::error::{Error, Field, Reason};
 use crate::app::read::{Load, Pending, Read, Requests, Shared};
+use crate::app::relation::too_many_changes;
 use crate::app::viewer::{SignedIn, Viewer};
 use crate::budget;
 use crate::config::RelationConfig;
@@ -147,13 +148,14 @@ impl App {
         Ok(true)
     }
 
-    /// Removes a mute. Idempotent. Makes two round trips.
+    /// Removes a mute. Idempotent. Throttled, so that a user does not mute and unmute the other in a loop. Makes two round
+    /// trips.
     pub async fn unmute(&self, viewer: &Viewer, other: UserId) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
         self.check_other(signed_in, other, ONESELF).await?;
-        let unmute = exclusion::unmute(self.keys(), signed_in.user, other);
+        let unmute = exclusion::unmute(self.keys(), signed_in.user, other, self.change_limit());
         let version = self.write_sessions(signed_in.user, "unmute", unmute).await?;
-        signed_in.exclusions.raise(version);
+        signed_in.exclusions.raise(version.map_err(too_many_changes)?);
         Ok(())
     }
 
@@ -234,6 +236,7 @@ mod tests {
             relation_follow_limit: limit,
             relation_mute_limit: limit,
             relation_block_limit: limit,
+            relation_changes_per_pair: limit,
             relation_exclusion_cache: BYTES,
             relation_strategy: RelationStrategy::Zmscore,
         }

@@ -153,11 +153,13 @@ impl App {
         };
         let edges: Vec<_> = edges.iter().map(edge).collect();
         let mut imported = ImportedFollows::default();
-        for followed in self.write_follows(&edges).await?.followed {
+        for followed in self.write_follows(&edges, None).await?.followed {
             match followed {
                 Followed::Added(_) => imported.added += 1,
                 Followed::Already(_) => imported.already += 1,
-                Followed::AtLimit | Followed::Blocking | Followed::Blocked => imported.rejected += 1,
+                Followed::AtLimit | Followed::Blocking | Followed::Blocked | Followed::Throttled(_) => {
+                    imported.rejected += 1;
+                }
             }
         }
         Ok(imported)

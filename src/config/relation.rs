@@ -25,6 +25,13 @@ pub struct RelationConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub relation_block_limit: u32,
 
+    /// Maximum number of times per hour that a user can follow, unblock and unmute the same other user.
+    ///
+    /// Only what changes something counts. Unfollowing, blocking and muting are not limited, and neither are imports.
+    #[arg(long, value_name = "N", env = "FANFOLD_RELATION_CHANGES_PER_PAIR", default_value_t = 20)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub relation_changes_per_pair: u32,
+
     /// Maximum size of this process's cache of the users whom viewers have muted or blocked, or who block them, in
     /// bytes.
     #[arg(

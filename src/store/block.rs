@@ -11,6 +11,7 @@ use crate::model::clock::Timestamp;
 use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::relation::FollowState;
+use crate::store::bucket::{self, Limit, Throttled};
 use crate::store::command::{Command, call, command};
 use crate::store::compact::CompactSet;
 use crate::store::follow::{StoredFollow, with_follows};
@@ -41,10 +42,18 @@ pub fn block(keys: &Keys, user: UserId, other: UserId, at: Timestamp, limit: u32
     })
 }
 
-/// Ends the block of `other`, if there is one.
-pub fn unblock(keys: &Keys, user: UserId, other: UserId) -> Command<Block> {
+/// Ends the block of `other`, if there is one, which takes a token from the bucket of the two users, if `throttle` is
+/// given.
+pub fn unblock(
+    keys: &Keys,
+    user: UserId,
+    other: UserId,
+    throttle: Option<(Limit, Timestamp)>,
+) -> Command<Result<Block, Throttled>> {
     let unblock = call(&script::UNBLOCK).key(&keys.blocking(user)).key(&keys.sessions(user));
-    unblock.arg(other.get()).reply().map(|version| Ok(Block { since: None, version }))
+    let unblock = unblock.key(&keys.changes_of(user, other)).arg(other.get());
+    let unblock = bucket::throttling(unblock, throttle).reply::<(u64, Option<Version>)>();
+    unblock.map(|(wait, version)| Ok(Throttled::check(wait).map(|()| Block { since: None, version })))
 }
 
 /// Reads the block of `other`, and the follow of `other`.

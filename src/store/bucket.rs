@@ -51,6 +51,17 @@ impl Taken {
     }
 }
 
+/// The outcome of a change for which the bucket has no token: the time until there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Throttled(pub Duration);
+
+impl Throttled {
+    /// Creates the outcome from the time that a script returns, in microseconds: 0 if the change was made.
+    pub(super) fn check(wait: u64) -> Result<(), Self> {
+        if wait == 0 { Ok(()) } else { Err(Self(Duration::from_micros(wait))) }
+    }
+}
+
 /// Takes `amount` tokens if the bucket has enough; otherwise, takes none. If sent twice, may take the tokens
 /// twice, to the client's disadvantage.
 ///
@@ -81,6 +92,14 @@ pub fn peek(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> 
 /// Adds the arguments that a script needs to take tokens: the limit and the amount.
 pub(super) fn taking(call: Builder, limit: Limit, amount: u32) -> Builder {
     call.arg(limit.interval()).arg(limit.capacity).arg(amount)
+}
+
+/// Adds the arguments that a script needs to take one token before a change; `None` if the change is not limited.
+pub(super) fn throttling(call: Builder, limit: Option<(Limit, Timestamp)>) -> Builder {
+    match limit {
+        Some((limit, now)) => taking(call.arg(now.as_millis()), limit, 1),
+        None => call.arg("").arg(0).arg(0).arg(0),
+    }
 }
 
 /// Returns tokens to the bucket. If sent twice, may return the tokens twice, to the client's advantage.

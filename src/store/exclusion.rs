@@ -14,6 +14,7 @@ use crate::model::clock::Timestamp;
 use crate::model::exclusion::{Exclusions, Version};
 use crate::model::id::UserId;
 use crate::model::relation::{Mute, MuteScope};
+use crate::store::bucket::{self, Limit, Throttled};
 use crate::store::command::{Command, call, command, several};
 use crate::store::key::{Key, Keys, SortedSet};
 use crate::store::relation::{Follows, PROBE};
@@ -70,11 +71,18 @@ pub fn mute(keys: &Keys, user: UserId, other: UserId, mute: Mute, limit: u32) ->
     write.arg(other.get()).arg(since.as_millis()).arg(until).arg(name_of(scope)).arg(limit).reply()
 }
 
-/// Removes the mute of `other`, if there is one. Returns the version after the change; `None` if the user has never had
-/// exclusions.
-pub fn unmute(keys: &Keys, user: UserId, other: UserId) -> Command<Option<Version>> {
+/// Removes the mute of `other`, if there is one, which takes a token from the bucket of the two users. Returns the version
+/// after the change; `None` if the user has never had exclusions.
+pub fn unmute(
+    keys: &Keys,
+    user: UserId,
+    other: UserId,
+    throttle: (Limit, Timestamp),
+) -> Command<Result<Option<Version>, Throttled>> {
     let write = call(&script::UNMUTE).key(&keys.muting(user)).key(&keys.sessions(user));
-    write.arg(other.get()).reply()
+    let write = write.key(&keys.changes_of(user, other)).arg(other.get());
+    let write = bucket::throttling(write, Some(throttle)).reply::<(u64, Option<Version>)>();
+    write.map(|(wait, version)| Ok(Throttled::check(wait).map(|()| version)))
 }
 
 /// Removes the mutes of `others` that have ended. Returns their number.

@@ -7,12 +7,15 @@
 //!
 //! Not here: the lists themselves (`store::relation`), the order of writes to the two slots (`app::edge`).
 
+use std::time::Duration;
+
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::model::clock::Timestamp;
 use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::relation::FollowState;
+use crate::store::bucket::{self, Limit, Throttled};
 use crate::store::command::{Builder, Command, call, command};
 use crate::store::compact::{self, CompactSet};
 use crate::store::key::Keys;
@@ -108,6 +111,8 @@ pub enum Followed {
     Blocking,
     /// The other blocks the user.
     Blocked,
+    /// The user has followed the other too often.
+    Throttled(Throttled),
 }
 
 impl Followed {
@@ -116,7 +121,7 @@ impl Followed {
     pub fn state(self) -> Option<FollowState> {
         match self {
             Self::Added(state) | Self::Already(state) => Some(state),
-            Self::AtLimit | Self::Blocking | Self::Blocked => None,
+            Self::AtLimit | Self::Blocking | Self::Blocked | Self::Throttled(_) => None,
         }
     }
 }
@@ -136,13 +141,18 @@ impl FromRedisValue for Followed {
             "limit" => Self::AtLimit,
             "blocking" => Self::Blocking,
             "blocked" => Self::Blocked,
+            "throttled" => {
+                let wait = time.parse().map_err(|_| ParsingError::from(format!("{time:?} is not a time")))?;
+                Self::Throttled(Throttled(Duration::from_micros(wait)))
+            }
             _ => return Err(ParsingError::from(format!("{result:?} is not the outcome of a follow"))),
         })
     }
 }
 
 /// Writes the source of truth for a user's follows, in order, until the user follows, or has requested to follow,
-/// `limit` users. Returns the outcomes, and the version of the user's exclusions after the writes.
+/// `limit` users. Each new follow or request takes a token from the bucket of the two users, if `throttle` is given.
+/// Returns the outcomes, and the version of the user's exclusions after the writes.
 ///
 /// # Panics
 /// If there are more than [`MOST`].
@@ -151,12 +161,14 @@ pub fn write(
     follower: UserId,
     follows: &[NewFollow],
     limit: u32,
+    throttle: Option<(Limit, Timestamp)>,
 ) -> Command<(Vec<Followed>, Option<Version>)> {
     assert!(follows.len() <= MOST, "a command writes {MOST} follows at most");
     let write = with_follows(call(&script::FOLLOW), keys, follower).key(&keys.blocking(follower));
     let others = follows.iter().map(|follow| follow.followee);
-    let write = CompactSet::Blockers(follower).keys(keys, write, others);
-    let write = write.arg(limit).arg(GENERATIONS).arg(ROOM);
+    let write = CompactSet::Blockers(follower).keys(keys, write, others.clone());
+    let write = others.fold(write, |write, other| write.key(&keys.changes_of(follower, other)));
+    let write = bucket::throttling(write.arg(limit).arg(GENERATIONS).arg(ROOM), throttle);
     let write = follows.iter().fold(write, |write, NewFollow { followee, at, is_private }| {
         write.arg(followee.get()).arg(at.as_millis()).arg(u8::from(*is_private))
     });

@@ -94,7 +94,7 @@ scripts! {
     FIND_POST = "part/ids" "find_post";
     FINISH_JOB = "part/turns" "finish_job";
     FINISH_POSTS = "finish_posts";
-    FOLLOW = "part/channel" "part/signal" "part/exclusions" "part/tree" "part/compact" "part/follow" "follow";
+    FOLLOW = "part/channel" "part/signal" "part/exclusions" "part/tree" "part/compact" "part/follow" "part/bucket" "part/throttle" "follow";
     RETURN_TOKENS = "return_tokens";
     RETURN_JOBS = "return_jobs";
     HAND_OVER_POSTS = "hand_over_posts";
@@ -154,8 +154,8 @@ scripts! {
     TOUCH_SESSION = "touch_session";
     REVOKE_POST = "part/ids" "part/revoke" "revoke_post";
     REVOKE_USER = "part/revoke" "revoke_user";
-    UNBLOCK = "part/channel" "part/signal" "part/exclusions" "unblock";
-    UNMUTE = "part/channel" "part/signal" "part/exclusions" "unmute";
+    UNBLOCK = "part/channel" "part/signal" "part/exclusions" "part/bucket" "part/throttle" "unblock";
+    UNMUTE = "part/channel" "part/signal" "part/exclusions" "part/bucket" "part/throttle" "unmute";
     WATERMARK = "part/stars" "watermark";
     WITHHOLD_FOLLOW = "part/channel" "part/signal" "part/exclusions" "part/follow" "withhold_follow";
     WRITE_FOLLOW = "part/channel" "part/signal" "write_follow";

@@ -130,7 +130,7 @@ impl App {
     async fn lift_blocks(&self, claim: &mut Claim, blocks: Vec<(UserId, UserId)>) -> Result<(), Error> {
         for blocks in blocks.chunks(TOGETHER) {
             self.keep(claim).await?;
-            let lifts = stream::iter(blocks.to_vec()).map(|(user, other)| self.lift_block(user, other));
+            let lifts = stream::iter(blocks.to_vec()).map(|(user, other)| self.lift_block(user, other, None));
             lifts.buffer_unordered(CONCURRENTLY).try_for_each(async |_| Ok(())).await?;
         }
         Ok(())

@@ -30,6 +30,7 @@ use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::relation::FollowState;
 use crate::store::block::{self, Block};
+use crate::store::bucket::{Limit, Throttled};
 use crate::store::intent::{Intent, Operation};
 
 impl App {
@@ -71,25 +72,28 @@ impl App {
         Ok(block.and_then(|block| block.version))
     }
 
-    /// Lifts a block. Returns the version of the user's exclusions after it; `None` if the user has never had any.
-    /// Makes four round trips.
+    /// Lifts a block, which takes a token if `throttle` is given. Returns the version of the user's exclusions after it;
+    /// `None` if the user has never had any. Makes four round trips, or three if there is no token.
     pub(in crate::app) async fn lift_block(
         &self,
         user: UserId,
         other: UserId,
-    ) -> Result<Option<Version>, Error> {
+        throttle: Option<(Limit, Timestamp)>,
+    ) -> Result<Result<Option<Version>, Throttled>, Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let intents = self.intents(std::iter::once(Operation::Block { user, other }));
         self.record(&intents, &deadline).await?;
 
         deadline.check()?;
-        let lift = block::unblock(self.keys(), user, other);
-        let block = self.write_sessions(user, "block: truth", lift).await?;
-        deadline.check()?;
-        let mirror = block::mirror(self.keys(), user, other, block);
-        self.write_sessions(other, "block: mirror", mirror).await?;
+        let lift = block::unblock(self.keys(), user, other, throttle);
+        let lifted = self.write_sessions(user, "block: truth", lift).await?;
+        if let Ok(block) = lifted {
+            deadline.check()?;
+            let mirror = block::mirror(self.keys(), user, other, block);
+            self.write_sessions(other, "block: mirror", mirror).await?;
+        }
         self.forget(&intents).await?;
-        Ok(block.version)
+        Ok(lifted.map(|block| block.version))
     }
 
     /// Makes the mirror of a block equal to its truth, and those of the follows between the two users. Records its own

@@ -42,10 +42,12 @@ mod public;
 use crate::app::App;
 use crate::app::deadline::Deadline;
 use crate::app::error::Error;
+use crate::model::clock::Timestamp;
 use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::relation::{FollowState, Side};
 use crate::store::batch::Batch;
+use crate::store::bucket::Limit;
 use crate::store::command::Command;
 use crate::store::follow::{self, Followed, Followee, NewFollow, StoredFollow};
 use crate::store::intent::{Intent, Operation};
@@ -110,9 +112,14 @@ struct SeenAgain {
 }
 
 impl App {
-    /// Writes follows, running each step for all follows together. Makes five round trips for any number of follows,
-    /// plus two whenever another call changes one of the edges concurrently, and two if an account becomes public.
-    pub(super) async fn write_follows(&self, follows: &[(UserId, NewFollow)]) -> Result<Written, Error> {
+    /// Writes follows, running each step for all follows together. With `throttle`, new follows take tokens. Makes five
+    /// round trips for any number of follows, plus two whenever another call changes one of the edges concurrently, and
+    /// two if an account becomes public.
+    pub(super) async fn write_follows(
+        &self,
+        follows: &[(UserId, NewFollow)],
+        throttle: Option<(Limit, Timestamp)>,
+    ) -> Result<Written, Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let edges =
             || follows.iter().map(|&(follower, NewFollow { followee, .. })| Edge { follower, followee });
@@ -120,7 +127,7 @@ impl App {
         self.record(&intents, &deadline).await?;
 
         deadline.check()?;
-        let written = self.write_truths(follows).await?;
+        let written = self.write_truths(follows, throttle).await?;
         let seen = edges().zip(&written.followed);
         let seen = seen.filter_map(|(edge, followed)| Some((edge, followed.state()?))).collect();
         self.mirror_until_equal(seen, &deadline).await?;
@@ -129,14 +136,18 @@ impl App {
     }
 
     /// Runs step 2 of follows, with one script call per run of consecutive follows by the same follower.
-    async fn write_truths(&self, follows: &[(UserId, NewFollow)]) -> Result<Written, Error> {
+    async fn write_truths(
+        &self,
+        follows: &[(UserId, NewFollow)],
+        throttle: Option<(Limit, Timestamp)>,
+    ) -> Result<Written, Error> {
         let mut batch = Batch::new("edge: truth");
         let runs =
             follows.chunk_by(|(one, _), (next, _)| one == next).flat_map(|run| run.chunks(follow::MOST));
         let mut write = |run: &[(UserId, NewFollow)]| {
             let follows: Vec<NewFollow> = run.iter().map(|(_, follow)| *follow).collect();
             let limit = self.0.rules.relation.relation_follow_limit;
-            batch.push(follow::write(self.keys(), run[0].0, &follows, limit))
+            batch.push(follow::write(self.keys(), run[0].0, &follows, limit, throttle))
         };
         let runs: Vec<_> = runs.map(|run| (run[0].0, write(run))).collect();
         let sent = batch.send(self.store()).await;

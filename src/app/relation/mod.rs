@@ -1,5 +1,10 @@
 //! Follows, requests to follow and blocks, as users make and end them.
 //!
+//! Changes back and forth are throttled, since both users' clients are notified of each: following, unblocking and
+//! unmuting a user takes a token from a bucket of the two users, in the script that makes the change. What ends contact
+//! (unfollowing, blocking, muting) takes none, so that it is possible at any time. A token is only taken for a change of
+//! the viewer's own data, after the other user was found to be visible, so the bucket says nothing about the other user.
+//!
 //! Not here: the writes to several slots that a change takes (`app::edge`), and mutes (`app::exclusion`).
 
 pub mod read;
@@ -12,10 +17,13 @@ use crate::app::App;
 use crate::app::edge::{Change, Edge, Written};
 use crate::app::error::{Error, Field, Reason, Rejection};
 use crate::app::live::Listener;
+use crate::app::throttle::{limit, throttled};
 use crate::app::viewer::{SignedIn, Viewer};
+use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::user::{User, UserFields};
 use crate::store::Feature;
+use crate::store::bucket::{Limit, Throttled};
 use crate::store::follow::{Followed, NewFollow};
 use crate::store::user;
 
@@ -60,7 +68,8 @@ impl App {
         let signed_in = viewer.signed_in()?;
         let other = self.check_other(signed_in, followee, FOLLOW_ONESELF).await?;
         let follow = NewFollow { followee, at: self.now(), is_private: other.is_private == Some(true) };
-        let Written { followed, version } = self.write_follows(&[(signed_in.user, follow)]).await?;
+        let throttle = Some(self.change_limit());
+        let Written { followed, version } = self.write_follows(&[(signed_in.user, follow)], throttle).await?;
         signed_in.exclusions.raise(version);
         match followed.first() {
             Some(Followed::AtLimit) => {
@@ -73,6 +82,7 @@ impl App {
                 Err(Error::rule(Reason::Blocked, Field::UserId, message))
             }
             Some(Followed::Blocked) => Err(no_such_user()),
+            Some(Followed::Throttled(throttled)) => Err(too_many_changes(*throttled)),
             Some(Followed::Added(_) | Followed::Already(_)) | None => Ok(()),
         }
     }
@@ -132,9 +142,15 @@ impl App {
         // Users who have blocked each other at the same time do not see each other, and yet may unblock each other.
         let blocks = self.exclusions(signed_in).await?.blocked_since(other).is_some();
         if blocks || checked.is_ok() {
-            signed_in.exclusions.raise(self.lift_block(signed_in.user, other).await?);
+            let lifted = self.lift_block(signed_in.user, other, Some(self.change_limit())).await?;
+            signed_in.exclusions.raise(lifted.map_err(too_many_changes)?);
         }
         checked.map(drop)
+    }
+
+    /// Returns the limit of the changes of a relation that are throttled, and the current time.
+    pub(super) fn change_limit(&self) -> (Limit, Timestamp) {
+        (limit(self.0.rules.relation.relation_changes_per_pair), self.now())
     }
 
     /// Returns the user named in a relation mutation, with the fields that relations need. Fails if they are the
@@ -153,6 +169,11 @@ impl App {
         let (user, is_hidden) = try_join(read, self.is_hidden(self, viewer, other)).await?;
         user.filter(|_| !is_hidden).ok_or_else(no_such_user)
     }
+}
+
+/// Returns the error for a viewer who has changed the relation to another user too often.
+pub(super) fn too_many_changes(Throttled(wait): Throttled) -> Error {
+    throttled(wait, "You have changed your relation to this user too often.")
 }
 
 /// Returns the error about a user who does not exist, or whom the viewer may not see: the two are not distinguishable.

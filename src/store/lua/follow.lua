@@ -1,25 +1,29 @@
 -- Writes the source of truth for a user's follows: follows users with public accounts, and requests to follow users
 -- with private accounts. A repeated follow or request keeps its time. A request to an account that is public by now
 -- becomes a follow. Follows and requests count together against the limit, so that an accepted request does not exceed
--- it.
+-- it. Each new follow or request takes a token.
 -- KEYS[1]  the users that the user follows: a sorted set, scored by time      KEYS[2]  the users that the user has
 --          requested to follow: the same      KEYS[3]  the follows that are withheld
 -- KEYS[4]  the sessions, which have the version of the exclusions
 -- KEYS[5]  the users that the user blocks: a sorted set
 -- KEYS[6]  the newest of those who block the user     KEYS[7]  their number
--- KEYS[8…]  for each member, the shards that may contain it, from the root down
+-- KEYS[8…]  for each member, the shards that may contain it, from the root down; then for each member, its bucket
 -- ARGV[1]  the follow limit     ARGV[2]  the number of shards of a member
 -- ARGV[3]  the capacity of a shard, except those of the last level
--- ARGV[4…] member, time, 1 if the account is private, else 0; member, …
+-- ARGV[4]  now, in milliseconds, or '' if follows take no tokens
+-- ARGV[5]  refill interval of one token, in microseconds
+-- ARGV[6]  capacity             ARGV[7]  number of tokens to take
+-- ARGV[8…] member, time, 1 if the account is private, else 0; member, …
 -- Returns  { for each member { result, time } }, with the results 'followed', 'requested', 'following' (as before),
---          'waiting' (requested before), 'limit', 'blocking' and 'blocked'; the time is '' if there is no follow and no
---          request; then the version of the exclusions or nil
+--          'waiting' (requested before), 'limit', 'blocking', 'blocked' and 'throttled'; the time is '' if there is no
+--          follow and no request, or the microseconds until there is a token; then the version of the exclusions or nil
 local follows = follows_at(1)
 local limit, shards, room = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local count = redis.call('ZCARD', follows.following) + redis.call('ZCARD', follows.requesting)
   + redis.call('ZCARD', follows.withheld)
+local first_bucket = 8 + (#ARGV - 7) / 3 * shards
 
-local function write(member, at, is_private, path)
+local function write(member, at, is_private, path, bucket)
   if redis.call('ZSCORE', KEYS[5], member) then return { 'blocking', '' } end
   if is_in_compact({ newest = KEYS[6], count = KEYS[7], path = path }, member, room) then return { 'blocked', '' } end
   local state, since = follow_of(follows, member)
@@ -30,6 +34,8 @@ local function write(member, at, is_private, path)
     return { 'followed', at }
   end
   if count >= limit then return { 'limit', '' } end
+  local wait = throttle(bucket, 4)
+  if wait > 0 then return { 'throttled', string.format('%.0f', wait) } end
   count = count + 1
   redis.call('ZADD', is_private and follows.requesting or follows.following, at, member)
   if is_private then raise_exclusions(follows.sessions) end
@@ -38,9 +44,10 @@ local function write(member, at, is_private, path)
 end
 
 local results = {}
-for index = 4, #ARGV, 3 do
+for index = 8, #ARGV, 3 do
   local first = 8 + #results * shards
   local path = { unpack(KEYS, first, first + shards - 1) }
-  results[#results + 1] = write(ARGV[index], ARGV[index + 1], ARGV[index + 2] == '1', path)
+  local bucket = KEYS[first_bucket + #results]
+  results[#results + 1] = write(ARGV[index], ARGV[index + 1], ARGV[index + 2] == '1', path, bucket)
 end
 return { results, redis.call('HGET', follows.sessions, 'exclusions') }

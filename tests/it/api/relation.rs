@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::world::{Person, World};
+use crate::harness::world::{Person, World, user_of};
 
 fn relation(status: &str, following: Option<&str>, follower: Option<&str>) -> Value {
     json!({ "status": status, "followingSince": following, "followerSince": follower })
@@ -175,4 +175,122 @@ async fn known_followers_are_those_whom_the_viewer_follows() {
     assert_eq!(data["user"]["knownFollowers"], json!({ "totalCount": 2, "edges": edges }));
     let data = world.data(None, query, json!({ "id": star.id })).await;
     assert_eq!(data["user"]["knownFollowers"], json!({ "totalCount": 0, "edges": [] }));
+}
+
+/// Changes the relation of a user to another, and returns the user errors.
+async fn change(world: &World, person: &Person, mutation: &str, other: &str) -> Value {
+    let query = format!(
+        "mutation ($id: ID!) {{ {mutation}(input: {{ userId: $id }}) {{
+            userErrors {{ code field message retryAfterSeconds }} }} }}"
+    );
+    world.data(Some(&person.token), &query, json!({ "id": other })).await[mutation]["userErrors"].take()
+}
+
+#[tokio::test]
+async fn changes_back_and_forth_are_throttled_for_each_pair_of_users_and_what_ends_contact_never_is() {
+    let world = World::new().await;
+    let people = world.people(5).await;
+    let (viewer, last) = (&people[0], &people[4]);
+    let message = "You have changed your relation to this user too often. Try again in 3 minutes.";
+    let throttled =
+        json!([{ "code": "THROTTLED", "field": null, "message": message, "retryAfterSeconds": 180 }]);
+    let none = json!([]);
+    let pairs = [("follow", "unfollow"), ("unblock", "block"), ("unmute", "mute")];
+    for ((limited, free), other) in pairs.into_iter().zip(&people[1..]) {
+        let is_made_first = limited != "follow";
+        for _ in 0..20 {
+            if is_made_first {
+                assert_eq!(change(&world, viewer, free, &other.id).await, none, "{free}");
+            }
+            // A repeat changes nothing, and takes no token.
+            for _ in 0..2 {
+                assert_eq!(change(&world, viewer, limited, &other.id).await, none, "{limited}");
+            }
+            if !is_made_first {
+                assert_eq!(change(&world, viewer, free, &other.id).await, none, "{free}");
+            }
+        }
+        for _ in 0..2 {
+            assert_eq!(change(&world, viewer, free, &other.id).await, none, "{free} is possible at any time");
+            assert_eq!(change(&world, viewer, limited, &other.id).await, throttled, "{limited}");
+        }
+        // Another pair is not affected, in either direction.
+        assert_eq!(change(&world, viewer, "follow", &last.id).await, none);
+        assert_eq!(change(&world, last, "follow", &viewer.id).await, none);
+        // The bucket expires soon after it is full.
+        let bucket = format!("ff:{{u1}}:changes:{}", number(&world, other).await);
+        assert!((3_600..=3_661).contains(&world.redis.raw::<i64>(&["TTL", &bucket])));
+    }
+    // Nothing was changed, and no work is left.
+    let query = "query ($ids: [ID!]!) { relations(userIds: $ids) { status blockedSince mutedSince } }";
+    let ids: Vec<&str> = people[1..4].iter().map(|person| &*person.id).collect();
+    let relations = world.data(Some(&viewer.token), query, json!({ "ids": ids })).await["relations"].take();
+    let is = |index: usize, field: &str| !relations[index][field].is_null();
+    assert_eq!(relations[0]["status"], "NONE");
+    assert!(is(1, "blockedSince") && is(2, "mutedSince"), "{relations}");
+    for partition in 0..16 {
+        let intents = format!("ff:{{i{partition}}}:intents");
+        assert_eq!(world.redis.raw::<u64>(&["ZCARD", &intents]), 0);
+    }
+    world.clock.advance(Duration::from_mins(3));
+    for ((limited, free), other) in pairs.into_iter().zip(&people[1..]) {
+        assert_eq!(change(&world, viewer, limited, &other.id).await, none, "{limited}");
+        assert_eq!(change(&world, viewer, free, &other.id).await, none, "{free}");
+        assert_eq!(change(&world, viewer, limited, &other.id).await, throttled, "{limited}");
+    }
+}
+
+async fn number(world: &World, person: &Person) -> u64 {
+    user_of(world, person).await.get()
+}
+
+#[tokio::test]
+async fn throttled_changes_say_nothing_about_the_other_user() {
+    let world = World::new().await;
+    let (ada, ben) = (world.register("ada").await, world.register("ben").await);
+    let bucket = "ff:{u1}:changes:2";
+    let level = || world.redis.raw::<Option<String>>(&["GET", bucket]);
+    // What the other user does takes no token, nor do changes that are rejected.
+    for mutation in ["follow", "unfollow", "mute", "unmute", "block"] {
+        assert_eq!(change(&world, &ben, mutation, &ada.id).await, json!([]));
+    }
+    let unknown = change(&world, &ada, "follow", "VXNlcjo5OTk").await;
+    for mutation in ["follow", "unfollow", "unblock", "unmute", "mute", "block"] {
+        assert_eq!(change(&world, &ada, mutation, &ben.id).await, unknown, "{mutation}");
+    }
+    assert_eq!((unknown[0]["code"].as_str(), level()), (Some("NOT_FOUND"), None));
+    assert_eq!(change(&world, &ben, "unblock", &ada.id).await, json!([]));
+    for _ in 0..20 {
+        world.follow(&ada, &ben).await;
+        world.unfollow(&ada, &ben).await;
+    }
+    let before = level();
+    let throttled = change(&world, &ada, "follow", &ben.id).await;
+    assert_eq!(throttled[0]["code"], "THROTTLED");
+    // While the other blocks the viewer, the response is that for a user who does not exist.
+    assert_eq!(change(&world, &ben, "block", &ada.id).await, json!([]));
+    assert_eq!(change(&world, &ada, "follow", &ben.id).await, unknown);
+    assert_eq!(change(&world, &ben, "unblock", &ada.id).await, json!([]));
+    assert_eq!(change(&world, &ada, "follow", &ben.id).await, throttled);
+    assert_eq!(level(), before);
+}
+
+#[tokio::test]
+async fn the_throttle_takes_no_round_trip_of_its_own() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    let viewer = world.app.authenticate(&people[0].token).await.unwrap();
+    let other = user_of(&world, &people[1]).await;
+    let trips = || world.app.store().round_trips();
+    let mut counts = Vec::new();
+    // Redis caches the scripts when they are first called.
+    for _ in 0..21 {
+        let before = trips();
+        let followed = world.app.follow(&viewer, other).await;
+        counts.push((followed.is_ok(), trips() - before));
+        world.app.unfollow(&viewer, other).await.unwrap();
+    }
+    assert_eq!(counts[1..20], vec![(true, 6); 19]);
+    // The user is read, the intent recorded, the follow rejected, and the intent dropped.
+    assert_eq!(counts[20], (false, 4));
 }

@@ -330,8 +330,10 @@ fn slots() -> usize {
     std::env::var("FANFOLD_TEST_SLOTS").ok().and_then(|slots| slots.parse().ok()).unwrap_or(60)
 }
 
-const OPTIONS: [&str; 6] = [
+const OPTIONS: [&str; 8] = [
     "--post-publishes-per-author",
+    "1000000",
+    "--relation-changes-per-pair",
     "1000000",
     "--account-registrations-per-address",
     "1000",

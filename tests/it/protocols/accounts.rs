@@ -101,7 +101,7 @@ struct Stage {
 
 impl Stage {
     async fn new() -> Self {
-        let world = World::new().await;
+        let world = World::with(&["--relation-changes-per-pair", "1000000"]).await;
         let people = world.people(2).await;
         for user in 1..=2 {
             // A suspension ends the sessions.

@@ -162,7 +162,7 @@ struct Stage {
 
 impl Stage {
     async fn new() -> Self {
-        let world = World::new().await;
+        let world = World::with(&["--relation-changes-per-pair", "1000000"]).await;
         let people = world.people(3).await;
         let mut posts = Vec::new();
         for person in &people {

@@ -64,7 +64,7 @@ struct Stage {
 
 impl Stage {
     async fn new() -> Self {
-        let world = World::new().await;
+        let world = World::with(&["--relation-changes-per-pair", "1000000"]).await;
         let mut viewers = HashMap::new();
         for (number, person) in (1..).zip(world.people(3).await) {
             viewers.insert(number, world.app.authenticate(&person.token).await.unwrap());
@@ -253,7 +253,7 @@ async fn a_follow_that_cannot_be_repaired_blocks_no_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_follows_and_unfollows_of_one_pair_leave_both_sides_equal() {
-    let world = World::new().await;
+    let world = World::with(&["--relation-changes-per-pair", "1000000"]).await;
     let people = world.people(2).await;
     let viewer = world.app.authenticate(&people[0].token).await.unwrap();
     let call = |number: u32| {

@@ -262,8 +262,9 @@ impl Stage {
         for key in self.world.redis.raw::<Vec<String>>(&["KEYS", "*"]) {
             let texts = self.texts(&key);
             assert!(!texts.iter().any(|text| text.contains(SECRET)), "{key} has {texts:?}");
-            // A fence expires by itself within a minute.
+            // A fence expires by itself within a minute, and a bucket within an hour.
             let is_tombstone = key.contains(":fence:")
+                || key.contains(":changes:")
                 || key.ends_with(":void")
                 || texts.iter().any(|text| text == "deleted");
             let has_id = |text: &str| {

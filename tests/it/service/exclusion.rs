@@ -29,7 +29,9 @@ fn posts(server: &Server, token: &str) -> usize {
 #[tokio::test]
 async fn all_processes_know_a_mute_once_it_is_acknowledged() {
     let redis = Redis::start();
-    let servers = [Server::over(&redis, &[]), Server::over(&redis, &["--relation-exclusion-cache", "0"])];
+    let changes = ["--relation-changes-per-pair", "1000"];
+    let uncached = [&changes[..], &["--relation-exclusion-cache", "0"]].concat();
+    let servers = [Server::over(&redis, &changes), Server::over(&redis, &uncached)];
     let [ada, ben] = ["ada", "ben"].map(|name| servers[0].token(name));
     follow(&servers[0], &ada, "ben");
     publish(&servers[0], &ben, "post");

@@ -37,7 +37,11 @@ pub(super) struct Random {
 
 impl Random {
     async fn new(seed: u64) -> Self {
-        let options = [["--post-hot-limit", "20"], ["--post-publishes-per-author", "1000000"]];
+        let options = [
+            ["--post-hot-limit", "20"],
+            ["--post-publishes-per-author", "1000000"],
+            ["--relation-changes-per-pair", "1000000"],
+        ];
         let world = World::with(options.as_flattened()).await;
         let graph = Graph { users: USERS, follows: Vec::new() };
         let mut ids = graph.load(&world.app, None).await;

@@ -60,6 +60,7 @@ impl Play {
             ["--timeline-push-limit", "3"],
             ["--post-hot-limit", "1"],
             ["--post-publishes-per-author", "1000"],
+            ["--relation-changes-per-pair", "1000000"],
             ["--graphql-cost-limit", "100000"],
         ];
         let world = World::with(options.as_flattened()).await;

@@ -40,9 +40,13 @@ fn id(number: u64) -> UserId {
 
 /// An application with timelines of `capacity` posts, where two followers make a star.
 async fn small(world: &World, strategy: &str, capacity: &str, more: &[&str]) -> App {
-    let options =
-        ["--timeline-strategy", strategy, "--timeline-capacity", capacity, "--timeline-push-limit", "1"];
-    app(&world.redis, &world.clock, &[&options, more].concat()).await
+    let options = [
+        ["--timeline-strategy", strategy],
+        ["--timeline-capacity", capacity],
+        ["--timeline-push-limit", "1"],
+        ["--relation-changes-per-pair", "1000000"],
+    ];
+    app(&world.redis, &world.clock, &[options.as_flattened(), more].concat()).await
 }
 
 /// The same, with reads that share a watermark for the longest time that can be configured.
