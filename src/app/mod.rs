@@ -117,8 +117,10 @@ struct ProcessState {
     listeners: Listeners,
     /// Last lookup of changes to each timeline that is being watched through this process.
     looks: PerUser<TimelineLooks>,
-    /// Per-user lock, held by the subscription event that is waiting for rate-limit tokens.
+    /// Per-user lock, held by the page of a download that is waiting for rate-limit tokens.
     allowances: PerUser<tokio::sync::Mutex<()>>,
+    /// Per-user lock, held for writing by the subscription event that is waiting for rate-limit tokens.
+    event_turns: PerUser<tokio::sync::RwLock<()>>,
     /// Cached delivered mark, as last read from Redis.
     delivered_mark: DeliveredMark,
     /// Cached exclusions of recent viewers.
@@ -144,6 +146,7 @@ impl ProcessState {
             listeners: Listeners::default(),
             looks: PerUser::default(),
             allowances: PerUser::default(),
+            event_turns: PerUser::default(),
             delivered_mark: DeliveredMark::default(),
             exclusions: ExclusionCache::new(&rules.relation),
             subjects: SubjectCache::default(),

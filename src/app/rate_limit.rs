@@ -6,7 +6,13 @@
 //! the operation without querying the store any further. If the operation fails, the server does not return
 //! the tokens, because the work was done.
 //!
+//! The events of subscriptions have a bucket of their own, of the same size, since other users cause them: no number of
+//! events makes the server reject a user's operations. An event takes its tokens once it is known that the viewer may
+//! see it, and waits if there are too few. An event that the viewer may not see costs nothing.
+//!
 //! Not here: an operation's cost (`graphql::document`), and throttling of sign-in attempts (`app::throttle`).
+
+use std::time::Duration;
 
 use crate::app::App;
 use crate::app::charge::{Charge, RateLimit};
@@ -14,6 +20,7 @@ use crate::app::error::Error;
 use crate::app::viewer::{Caller, Viewer};
 use crate::model::address::Address;
 use crate::store::bucket;
+use crate::store::key::{Bucket, Key};
 
 impl App {
     /// Identifies the caller by token and address, and charges their bucket. Makes as many round
@@ -34,23 +41,53 @@ impl App {
         Ok(Caller { viewer, address, rate_limit })
     }
 
-    /// Waits until the viewer's bucket has enough tokens for an event, and takes them. Applies no limit if
-    /// the store fails or is not writable.
+    /// Waits until the viewer's bucket has enough tokens for a page of a download, and takes them. Applies no limit if the
+    /// store fails or is not writable.
     ///
-    /// Only one event per user waits at a time. Otherwise, all waiting events would compete for each refilled
-    /// token.
+    /// Only one page per user waits at a time. Otherwise, all waiting pages would compete for each refilled token.
     pub async fn wait_for_allowance(&self, viewer: &Viewer, charge: Option<Charge>) {
         let (Some(user), Some(charge)) = (viewer.user(), charge) else { return };
-        let bucket = self.keys().cost_of(user);
         let turns = self.0.process.allowances.of(user);
         let _turn = turns.lock().await;
-        loop {
-            let draw = bucket::take(&bucket, charge.limit(), charge.cost, self.now());
-            match draw.send("charge event", self.store()).await.map(|taken| taken.wait) {
-                Ok(Some(wait)) => tokio::time::sleep(wait).await,
-                Ok(None) | Err(_) => return,
-            }
+        self.wait_for_tokens(&self.keys().cost_of(user), charge, "charge download").await;
+    }
+
+    /// Takes the tokens for an event from the viewer's bucket for events. Returns false if the bucket has too few, or if
+    /// another event of the viewer is waiting for tokens in this process. Applies no limit if the store fails or is not
+    /// writable. Makes one round trip, or none if there is no charge.
+    pub async fn charge_event(&self, viewer: &Viewer, charge: Option<Charge>) -> bool {
+        let (Some(user), Some(charge)) = (viewer.user(), charge) else { return true };
+        // A lock for writing is held by the event that waits for tokens, and requested by those after it.
+        let turns = self.0.process.event_turns.of(user);
+        let Ok(_turn) = turns.try_read() else { return false };
+        self.take_tokens(&self.keys().events_of(user), charge, "charge event").await.is_none()
+    }
+
+    /// Waits until the viewer's bucket for events has enough tokens for an event, and takes them, like
+    /// [`App::charge_event`]. Only one event per user waits at a time, in the order of the calls.
+    pub async fn wait_to_charge_event(&self, viewer: &Viewer, charge: Option<Charge>) {
+        let (Some(user), Some(charge)) = (viewer.user(), charge) else { return };
+        let turns = self.0.process.event_turns.of(user);
+        let _turn = turns.write().await;
+        self.wait_for_tokens(&self.keys().events_of(user), charge, "charge event").await;
+    }
+
+    async fn wait_for_tokens(&self, bucket: &Key<Bucket>, charge: Charge, step: &'static str) {
+        while let Some(wait) = self.take_tokens(bucket, charge, step).await {
+            tokio::time::sleep(wait).await;
         }
+    }
+
+    /// Takes tokens from a bucket. Returns the time until it has enough; `None` if they were taken, or if the store fails
+    /// or is not writable.
+    async fn take_tokens(
+        &self,
+        bucket: &Key<Bucket>,
+        charge: Charge,
+        step: &'static str,
+    ) -> Option<Duration> {
+        let take = bucket::take(bucket, charge.limit(), charge.cost, self.now());
+        take.send(step, self.store()).await.ok()?.wait
     }
 
     /// Charges a viewer, or an anonymous client's address, for usage beyond the cost already charged. Takes

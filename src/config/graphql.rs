@@ -23,7 +23,8 @@ pub struct GraphqlConfig {
     /// Maximum total cost of operations per user per minute [default: no limit].
     ///
     /// Anonymous clients are limited by address. Behind a proxy, --http-trusted-proxies determines the address. The
-    /// maximum burst is this limit or the maximum cost of one operation, whichever is greater.
+    /// maximum burst is this limit or the maximum cost of one operation, whichever is greater. The events of a user's
+    /// subscriptions are limited alike, but apart from operations: they wait.
     #[arg(long, value_name = "N", env = "FANFOLD_GRAPHQL_RATE_LIMIT")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub graphql_rate_limit: Option<u32>,

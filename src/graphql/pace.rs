@@ -1,7 +1,10 @@
 //! Subscription pacing: decides when a subscription's next event is read.
 //!
-//! An event is charged and takes a place on its connection before any data is loaded for it. An event that waits for
-//! tokens or for a slow client therefore occupies only the memory of an id.
+//! An event takes a place on its connection before any data is loaded for it. It is charged once it is known that the
+//! viewer may see it, so that an event that the viewer may not see leaves no trace in the bucket. If the bucket has too
+//! few tokens, the event gives up its place, and is read again after it has waited. An event that waits for tokens or for
+//! a slow client therefore occupies only the memory of an id, and what is sent is what the viewer may see by then. At
+//! most one read per wait is not paid before it is made, and the fields of the event's objects are loaded after payment.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -103,13 +106,8 @@ impl Pace {
         Self { app, viewer, charge, space, event: Mutex::default() }
     }
 
-    /// Waits until the next event may be read. Charges the event, unless it is already charged, and takes a place and a
-    /// turn for it.
+    /// Waits until the next event may be read, and takes a place and a turn for it.
     pub(super) async fn enter(&self) {
-        if !self.event().is_charged {
-            self.app.wait_for_allowance(&self.viewer, self.charge).await;
-            self.event().is_charged = true;
-        }
         let Space { room, turns, address, cost } = &self.space;
         if let Some(room) = room.as_ref().filter(|_| self.event().place.is_none()) {
             let place = room.enter(*cost).await;
@@ -119,7 +117,21 @@ impl Pace {
         self.event().turn = turn;
     }
 
-    /// Releases the place and the turn because there was no event to read. The next event counts as already charged.
+    /// Charges the event that was read, and that the viewer may see, unless it is already charged. Returns true if it may
+    /// be sent. Otherwise, releases the place and the turn, waits until the bucket has enough tokens, takes them, and
+    /// returns false: the event must be read again, since it may have changed meanwhile.
+    pub(super) async fn charge(&self) -> bool {
+        if self.event().is_charged || self.app.charge_event(&self.viewer, self.charge).await {
+            return true;
+        }
+        self.step_back();
+        self.app.wait_to_charge_event(&self.viewer, self.charge).await;
+        self.event().is_charged = true;
+        false
+    }
+
+    /// Releases the place and the turn because there was no event to send. If the event has waited for tokens, the next
+    /// event counts as already charged.
     pub(super) fn step_back(&self) {
         let mut event = self.event();
         (event.place, event.turn) = (None, Turn::default());

@@ -9,7 +9,7 @@ use futures::stream::unfold;
 use futures::{FutureExt as _, Stream};
 
 use crate::app::error::Error;
-use crate::app::relation::RelationWatch;
+use crate::app::relation::watch::RelationWatch;
 use crate::app::timeline::entry::{Removal, TimelineEntry};
 use crate::app::timeline::live::{self, TimelineWatch};
 use crate::app::visibility::Access;
@@ -55,9 +55,12 @@ impl Subscription {
             let (event, seen) = loop {
                 watch.ready().await?;
                 pace.enter().await;
-                match watch.take().await? {
-                    Some(next) => break next,
-                    None => pace.step_back(),
+                if !watch.prepare().await? {
+                    pace.step_back();
+                } else if pace.charge().await
+                    && let Some(next) = watch.take()
+                {
+                    break next;
                 }
             };
             let cursor = |post| cursor::print(list, &TimelinePosition { post, seen });
@@ -87,7 +90,8 @@ impl Subscription {
 
     /// The relation between the viewer and another user, sent whenever it changes: either user follows or unfollows the
     /// other, or makes, withdraws, accepts or rejects a request to follow; or the viewer mutes, unmutes, blocks or
-    /// unblocks the other. A blocked user receives nothing. Requires a signed-in viewer.
+    /// unblocks the other. There are at least three seconds between two events about the same user: changes in between are
+    /// sent as one, with the latest state. A blocked user receives nothing. Requires a signed-in viewer.
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn relation_changed(
         &self,
@@ -99,17 +103,22 @@ impl Subscription {
         let pace = Arc::clone(context.data_unchecked::<Arc<Pace>>());
         let next = async move |watch: &mut RelationWatch| {
             loop {
-                let other = Arc::new([watch.next().await?]);
+                let other = watch.next().await?;
                 pace.enter().await;
                 scope.app.refresh_exclusions(scope.viewer()).await?;
+                let (scope, others) = (scope.for_event(), Arc::new([other]));
                 // Boxed because the futures' types nest deeper than the compiler's limit.
-                let users =
-                    User::load_all(&scope.for_event(), other, selection, Access::Direct).boxed().await?;
+                let users = User::load_all(&scope, others, selection, Access::Direct).boxed().await?;
                 let relation = users.into_iter().flatten().find_map(|user| user.loaded_relation());
-                if let Some(relation) = relation {
+                let Some(relation) = relation else {
+                    pace.step_back();
+                    continue;
+                };
+                if pace.charge().await {
+                    watch.sent(other);
                     return Ok(relation);
                 }
-                pace.step_back();
+                watch.put_back(other);
             }
         };
         Ok(until_it_fails(watch, next))

@@ -68,6 +68,7 @@
 //! | `ff:{k2e…}:login:3d…` | bucket | sign-in attempts for that username from the known address with digest 3d… |
 //! | `ff:{k2e…}:known` | sorted set | addresses that have signed in to that account, by time of the last sign-in; see [`crate::store::throttle`]. Expires after 90 days |
 //! | `ff:{u7}:cost`, `ff:{h1f…}:cost` | bucket | query cost available to user 7, and to anonymous clients from the address with digest 1f… |
+//! | `ff:{u7}:events` | bucket | cost available to the events that user 7 receives |
 //! | `ff:{u7}:changes:9` | bucket | times that user 7 may follow, unblock or unmute user 9 |
 //! | `ff:{u7}:publish` | bucket | posts that user 7 may publish or edit |
 //! | `ff:{u7}:report` | bucket | reports that user 7 may send |
@@ -799,6 +800,12 @@ impl Keys {
         self.key(Tag::User(user), "cost")
     }
 
+    /// Returns the key of the bucket that limits the cost of the events that a user receives.
+    #[must_use]
+    pub fn events_of(&self, user: UserId) -> Key<Bucket> {
+        self.key(Tag::User(user), "events")
+    }
+
     /// Returns the key of the bucket that limits how often a user changes their relation to another user.
     #[must_use]
     pub fn changes_of(&self, user: UserId, other: UserId) -> Key<Bucket> {
@@ -1042,6 +1049,7 @@ mod tests {
         assert_eq!(keys.sign_ins_of(user).name(), "ff:{u7}:signins");
         assert_eq!(keys.sign_ins_from(digest).name(), format!("ff:{{h{hex}}}:signins"));
         assert_eq!(keys.cost_of(user).name(), "ff:{u7}:cost");
+        assert_eq!(keys.events_of(user).name(), "ff:{u7}:events");
         assert_eq!(keys.changes_of(user, UserId::new(9).unwrap()).name(), "ff:{u7}:changes:9");
         assert_eq!(keys.publishes_of(user).name(), "ff:{u7}:publish");
         assert_eq!(keys.cost_from(digest).name(), format!("ff:{{h{hex}}}:cost"));

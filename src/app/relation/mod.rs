@@ -8,15 +8,13 @@
 //! Not here: the writes to several slots that a change takes (`app::edge`), and mutes (`app::exclusion`).
 
 pub mod read;
-
-use std::collections::BTreeSet;
+pub mod watch;
 
 use futures::future::try_join;
 
 use crate::app::App;
 use crate::app::edge::{Change, Edge, Written};
-use crate::app::error::{Error, Field, Reason, Rejection};
-use crate::app::live::Listener;
+use crate::app::error::{Error, Field, Reason};
 use crate::app::throttle::{limit, throttled};
 use crate::app::viewer::{SignedIn, Viewer};
 use crate::model::clock::Timestamp;
@@ -30,37 +28,7 @@ use crate::store::user;
 const FOLLOW_ONESELF: &str = "You cannot follow or unfollow yourself.";
 const BLOCK_ONESELF: &str = "You cannot block or unblock yourself.";
 
-/// A subscription to changes of a user's relations, which ends when this value is dropped.
-pub struct RelationWatch {
-    listener: Listener,
-    found: BTreeSet<UserId>,
-}
-
-impl RelationWatch {
-    /// Waits for the next change, and returns the user whose relation to the subscriber changed. Several changes of one
-    /// relation may be reported as one.
-    ///
-    /// Fails with [`Rejection::Resync`] if changes may have been missed.
-    pub async fn next(&mut self) -> Result<UserId, Error> {
-        loop {
-            if let Some(other) = self.found.pop_first() {
-                return Ok(other);
-            }
-            let changes = self.listener.changes().await;
-            if changes.has_missed {
-                return Err(Error::Rejected(Rejection::Resync));
-            }
-            self.found = changes.relations;
-        }
-    }
-}
-
 impl App {
-    /// Subscribes to future changes of the viewer's relations.
-    pub fn watch_relations(&self, viewer: &Viewer) -> Result<RelationWatch, Error> {
-        Ok(RelationWatch { listener: self.listen(viewer)?, found: BTreeSet::new() })
-    }
-
     /// Makes the viewer follow another user or, if the other user's account is private, requests to follow them.
     /// Idempotent; a repeated follow or request keeps its time. Makes six round trips, plus two if the viewer has a
     /// timeline.

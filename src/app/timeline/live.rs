@@ -28,6 +28,7 @@ use crate::app::timeline::look::{MOST_BEHIND, Portion, TimelineLook, TimelineLoo
 use crate::app::timeline::seen::Seen;
 use crate::app::timeline::{Freshness, Part};
 use crate::app::viewer::Viewer;
+use crate::model::clock::Timestamp;
 use crate::model::id::PostId;
 use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
@@ -80,6 +81,16 @@ impl Found {
     /// Returns the id of the next post that the watch has to return.
     fn next(&self) -> Option<PostId> {
         self.look.posts.get(self.posts).copied()
+    }
+
+    /// Returns true if the next post is loaded, and the viewer may see it.
+    fn has_next_entry(&self) -> bool {
+        self.next().is_some_and(|next| self.entries.front().is_some_and(|entry| entry.id == next))
+    }
+
+    /// Returns the next removal that the watch has to return, and its time. Removals come before posts.
+    fn removal(&self) -> Option<(Removal, Timestamp)> {
+        self.look.removals.get(self.removals).copied()
     }
 
     fn is_passed(&self) -> bool {
@@ -173,8 +184,8 @@ impl App {
 }
 
 impl TimelineWatch {
-    /// Waits until there may be an event that [`TimelineWatch::take`] has not yet returned. Retries while the
-    /// store is unavailable.
+    /// Waits until there may be an event that [`TimelineWatch::take`] has not yet returned. Retries while the store is
+    /// unavailable.
     ///
     /// Fails with a rejection if there are too many events to send one by one.
     pub async fn ready(&mut self) -> Result<(), Error> {
@@ -190,20 +201,35 @@ impl TimelineWatch {
         }
     }
 
-    /// Returns the next event, and the position after it; `None` if there is no event yet, or the store is
-    /// unavailable.
-    pub async fn take(&mut self) -> Result<Option<(TimelineEvent, Seen)>, Error> {
-        match self.take_found().await {
-            Ok(next) => Ok(next),
-            Err(error) => self.postpone(error).map(|()| None),
+    /// Loads the next event that the viewer may see. Returns false if there is no event yet, or the store is unavailable.
+    /// If called again before [`TimelineWatch::take`], reads again whether the viewer may see the event.
+    pub async fn prepare(&mut self) -> Result<bool, Error> {
+        match self.find().await {
+            Ok(is_found) => Ok(is_found),
+            Err(error) => self.postpone(error).map(|()| false),
         }
+    }
+
+    /// Returns the event that [`TimelineWatch::prepare`] has loaded, and the position after it; `None` if there is none.
+    pub fn take(&mut self) -> Option<(TimelineEvent, Seen)> {
+        let found = self.found.as_mut()?;
+        if let Some((removal, at)) = found.removal() {
+            found.removals += 1;
+            self.seen.removed = Some(at);
+            return Some((TimelineEvent::Removed(removal), self.seen.clone()));
+        }
+        if !found.has_next_entry() {
+            return None;
+        }
+        let entry = self.pass()?;
+        Some((TimelineEvent::Added(entry), self.seen.clone()))
     }
 
     /// Returns the next event up to now; `None` if the watch has returned all of these events.
     pub async fn next_by_now(&mut self) -> Result<Option<(TimelineEvent, Seen)>, Error> {
         while self.look().await? {
-            if let Some(next) = self.take_found().await? {
-                return Ok(Some(next));
+            if self.find().await? {
+                return Ok(self.take());
             }
         }
         Ok(None)
@@ -231,28 +257,37 @@ impl TimelineWatch {
         }
     }
 
-    async fn take_found(&mut self) -> Result<Option<(TimelineEvent, Seen)>, Error> {
-        let Some(found) = &mut self.found else { return Ok(None) };
-        if let Some((removal, at)) = found.look.removals.get(found.removals).copied() {
-            found.removals += 1;
-            self.seen.removed = Some(at);
-            return Ok(Some((TimelineEvent::Removed(removal), self.seen.clone())));
-        }
-        while let Some(post) = found.next() {
-            found.load(&self.app, &self.viewer, &self.seen, self.selection).await?;
-            let entry = found.entries.pop_front_if(|entry| entry.id == post);
-            found.posts += 1;
-            found.skip(&self.seen);
-            // The mark covers all posts before the next post to return.
-            let mark = found.look.mark;
-            let upto = found.next().map_or(mark, |next| mark.min(Mark::before(next)));
-            self.seen.add(vec![post], upto);
-            self.seen.removed = self.seen.removed.max(Some(found.look.at));
-            if let Some(entry) = entry {
-                return Ok(Some((TimelineEvent::Added(entry), self.seen.clone())));
+    /// Skips posts that the viewer may not see, up to the next event. Returns false if all results have been returned.
+    async fn find(&mut self) -> Result<bool, Error> {
+        while let Some(found) = &mut self.found {
+            if found.removal().is_some() {
+                return Ok(true);
             }
+            if found.next().is_none() {
+                break;
+            }
+            found.load(&self.app, &self.viewer, &self.seen, self.selection).await?;
+            if found.has_next_entry() {
+                return Ok(true);
+            }
+            self.pass();
         }
-        Ok(None)
+        Ok(false)
+    }
+
+    /// Marks the next post as seen. Returns its entry, if it is loaded and the viewer may see it.
+    fn pass(&mut self) -> Option<TimelineEntry> {
+        let found = self.found.as_mut()?;
+        let post = found.next()?;
+        let entry = found.entries.pop_front_if(|entry| entry.id == post);
+        found.posts += 1;
+        found.skip(&self.seen);
+        // The mark covers all posts before the next post to return.
+        let mark = found.look.mark;
+        let upto = found.next().map_or(mark, |next| mark.min(Mark::before(next)));
+        self.seen.add(vec![post], upto);
+        self.seen.removed = self.seen.removed.max(Some(found.look.at));
+        entry
     }
 
     /// Schedules a retry if the store is unavailable. Returns any other error.

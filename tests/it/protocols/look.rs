@@ -40,12 +40,13 @@ impl Wanderer {
             app.watch_timeline(viewer, Some(self.seen.clone()), author, Replies::default()).await.unwrap();
         for _ in 0..next(&mut self.seed) % 12 {
             let timeout = Duration::from_millis(next(&mut self.seed) % 20);
-            let event = tokio::time::timeout(timeout, async {
+            let is_found = tokio::time::timeout(timeout, async {
                 watch.ready().await?;
-                watch.take().await
+                watch.prepare().await
             });
-            let Ok(event) = event.await else { continue };
-            let Some((event, seen)) = event.unwrap() else { continue };
+            let Ok(is_found) = is_found.await else { continue };
+            is_found.unwrap();
+            let Some((event, seen)) = watch.take() else { continue };
             match event {
                 TimelineEvent::Added(entry) => self.added.push(entry.post.id),
                 TimelineEvent::Removed(removal) => drop(self.removed.insert(removal.post)),

@@ -9,9 +9,10 @@ use futures::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::harness::case::cases;
+use crate::harness::case::{cases, share};
 use crate::harness::feed::{TIMELINE, follow, publish};
 use crate::harness::server::{Server, eventually};
 use crate::harness::socket::Socket;
@@ -120,27 +121,157 @@ async fn an_event_of_which_a_part_cannot_be_read_is_sent_without_it_and_again_to
     assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "now");
 }
 
+/// A bucket of a hundred tokens, of which hardly any are refilled during a test.
+const CHARGED: [&str; 4] = ["--graphql-rate-limit", "1", "--graphql-cost-limit", "100"];
+/// Users may change their relations as often as they like.
+const UNTHROTTLED: [&str; 2] = ["--relation-changes-per-pair", "1000000"];
+/// Each event about a relation costs 2: the relation, and a field or several of it.
+const RELATION_COST: u64 = 2;
+
+/// Returns the number of tokens missing from a bucket of which one is refilled each minute.
+fn missing_tokens(redis: &Redis, bucket: &str) -> u64 {
+    // A bucket expires a minute after it is full.
+    let lifetime: i64 = redis.raw(&["PTTL", bucket]);
+    u64::try_from(lifetime - 60_000).map_or(0, |full_in| full_in.div_ceil(60_000))
+}
+
+fn change_relation(server: &Server, token: &str, mutation: &str, other: &Value) -> Value {
+    let query =
+        format!("mutation {{ {mutation}(input: {{ userId: {other} }}) {{ userErrors {{ code }} }} }}");
+    server.ask_as(token, &query)["data"][mutation]["userErrors"].take()
+}
+
+fn id_of(server: &Server, username: &str) -> Value {
+    server.ask(&format!("{{ user(by: {{ username: \"{username}\" }}) {{ id }} }}"))["data"]["user"]["id"]
+        .take()
+}
+
 #[tokio::test]
-async fn events_are_charged_and_wait_for_tokens() {
+async fn events_take_tokens_from_a_bucket_of_their_own_and_wait_for_them_without_being_lost() {
     let redis = Redis::start();
-    let server = Server::over(&redis, &["--graphql-rate-limit", "1", "--graphql-cost-limit", "100"]);
-    let (ada, ben) = (server.token("ada"), server.token("ben"));
+    let (server, unlimited) = (Server::over(&redis, &CHARGED), Server::over(&redis, &[]));
+    let (ada, ben) = (server.token("ada"), unlimited.token("ben"));
     follow(&server, &ada, "ben");
-    let query = "subscription { timeline { ... on PostAdded { post {
+    let query = "subscription ($after: String) { timeline(after: $after) { cursor ... on PostAdded { post {
         content author { followers(first: 30) { nodes { username } } } } } } }";
     let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
     socket.watch_timeline(&server, query, Value::Null).await;
-    publish(&server, &ben, "one");
-    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "one");
-    for content in ["two", "three"] {
-        publish(&server, &ben, content);
+    let operations = missing_tokens(&redis, "ff:{u1}:cost");
+    // The bucket has tokens for two events. The third waits, and the viewer's operations do not.
+    let mut cursor = Value::Null;
+    for content in ["one", "two"] {
+        publish(&unlimited, &ben, content);
+        let event = socket.receive().await["payload"]["data"]["timeline"].take();
+        assert_eq!(event["post"]["content"], content);
+        cursor = event["cursor"].clone();
     }
-    // The bucket has a hundred tokens: for the subscription, and one or two events.
+    publish(&unlimited, &ben, "three");
+    assert!(socket.is_silent().await);
+    assert!(missing_tokens(&redis, "ff:{u1}:cost") <= operations, "events cost operations nothing");
+    let viewer = server.ask_as(&ada, "{ viewer { user { username } } }");
+    assert_eq!(viewer["data"]["viewer"]["user"]["username"], "ada");
+    drop(socket);
+    let mut socket = Socket::acknowledged(&unlimited, Some(&ada)).await;
+    socket.subscribe("t", query, json!({ "after": cursor })).await;
+    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "three");
+    assert!(socket.is_silent().await);
+}
+
+#[tokio::test]
+async fn a_user_who_follows_and_unfollows_takes_no_tokens_for_operations_and_few_for_events() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &["--graphql-rate-limit", "1"]);
+    let unlimited = Server::over(&redis, &UNTHROTTLED);
+    let (ada, ben) = (server.token("ada"), unlimited.token("ben"));
+    let id = id_of(&unlimited, "ada");
+    let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
+    assert!(eventually(|| redis.has_subscriber(1)));
+    socket.watch_relations("subscription { relationChanged { status followerSince } }").await;
+    let before = missing_tokens(&redis, "ff:{u1}:cost");
+    let began = Instant::now();
+    let changes = share(800);
+    for number in 0..changes {
+        let mutation = ["follow", "unfollow"][usize::from(number % 2 == 1)];
+        assert_eq!(change_relation(&unlimited, &ben, mutation, &id), json!([]));
+    }
+    assert_eq!(change_relation(&unlimited, &ben, "follow", &id), json!([]));
+    // The last state arrives, wherever the client was.
+    let query = "{ user(by: { username: \"ben\" }) { relation { status followerSince } } }";
+    let last = server.ask_as(&ada, query)["data"]["user"]["relation"].take();
+    assert_eq!(last["status"], "FOLLOWER");
     let mut received = 1;
-    while !socket.is_silent().await {
+    while socket.receive().await["payload"]["data"]["relationChanged"] != last {
         received += 1;
-        assert!(received < 4, "the last one waits");
     }
+    assert!(socket.is_silent().await);
+    // The query costs a user, a relation, and four fields.
+    let operations = missing_tokens(&redis, "ff:{u1}:cost").saturating_sub(before);
+    assert!(operations <= 3, "{changes} changes took {operations} tokens of the one who watches");
+    let most = began.elapsed().as_secs() / 3 + 2;
+    assert!(received <= most, "{changes} changes sent {received} events, more than {most}");
+    assert!(missing_tokens(&redis, "ff:{u1}:events") <= received * RELATION_COST);
+
+    // A client that connects again reads the relation, and then receives further changes.
+    change_relation(&unlimited, &ben, "unfollow", &id);
+    while socket.receive().await["payload"]["data"]["relationChanged"]["status"] != "NONE" {}
+    let mut resumed = Socket::acknowledged(&server, Some(&ada)).await;
+    drop(socket);
+    resumed.watch_relations("subscription { relationChanged { status } }").await;
+    assert_eq!(server.ask_as(&ada, query)["data"]["user"]["relation"]["status"], "NONE");
+    change_relation(&unlimited, &ben, "follow", &id);
+    assert_eq!(
+        resumed.receive().await["payload"]["data"]["relationChanged"],
+        json!({ "status": "FOLLOWER" })
+    );
+}
+
+#[tokio::test]
+async fn an_event_that_the_viewer_may_not_see_costs_nothing() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &CHARGED);
+    let unlimited = Server::over(&redis, &[]);
+    let ada = server.token("ada");
+    let [ben, eve] = ["ben", "eve"].map(|name| unlimited.token(name));
+    for followee in ["ben", "eve"] {
+        follow(&unlimited, &ada, followee);
+    }
+    let id = id_of(&unlimited, "ada");
+    let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
+    assert!(eventually(|| redis.has_subscriber(1)));
+    socket.watch_relations("subscription { relationChanged { status user { id } } }").await;
+    let operations = missing_tokens(&redis, "ff:{u1}:cost");
+    let reads = || server.round_trips("exclusions: version");
+    let has_cost_nothing = || {
+        let [cost, events] = ["ff:{u1}:cost", "ff:{u1}:events"].map(|bucket| missing_tokens(&redis, bucket));
+        cost <= operations && (events, server.round_trips("charge event")) == (0, 0)
+    };
+
+    // The follow ends, of which the blocked user is not notified.
+    let before = reads();
+    assert_eq!(change_relation(&unlimited, &ben, "block", &id), json!([]));
+    assert!(eventually(|| reads() > before), "the watch looks");
+    assert!(socket.is_silent().await && has_cost_nothing());
+    drop(socket);
+
+    // A repost of a post by the user who blocks the viewer.
+    let post = publish(&unlimited, &ben, "hidden");
+    let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
+    let query = "subscription { timeline { ... on PostAdded { post { content } } } }";
+    socket.watch_timeline(&server, query, Value::Null).await;
+    let operations = missing_tokens(&redis, "ff:{u1}:cost");
+    let before = reads();
+    let repost =
+        format!("mutation {{ repost(input: {{ postId: \"{post}\" }}) {{ userErrors {{ code }} }} }}");
+    assert_eq!(unlimited.ask_as(&eve, &repost)["data"]["repost"]["userErrors"], json!([]));
+    assert!(eventually(|| reads() > before), "the watch looks");
+    assert!(socket.is_silent().await);
+    assert_eq!((server.round_trips("charge event"), missing_tokens(&redis, "ff:{u1}:events")), (0, 0));
+    assert!(missing_tokens(&redis, "ff:{u1}:cost") <= operations);
+
+    // An event that the viewer may see costs what it costs without the others: the event, a post, and a field of it.
+    publish(&unlimited, &eve, "visible");
+    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "visible");
+    assert_eq!((server.round_trips("charge event"), missing_tokens(&redis, "ff:{u1}:events")), (1, 3));
 }
 
 #[tokio::test]

@@ -69,6 +69,7 @@ const UNCHECKED: [(&str, &[&str]); 7] = [
             "logins_from",
             "registrations_from",
             "cost_of",
+            "events_of",
             "changes_of",
             "publishes_of",
             "cost_from",
