@@ -4,7 +4,8 @@
 //! without a version has no exclusions, which cost nothing. The exclusions of any other viewer are read once per
 //! version, and then cached in this process.
 //!
-//! A mute is one script in the viewer's slot, so it needs no intent.
+//! A mute is one script in the viewer's slot, so it needs no intent. Before it, a tie in the slots of both users is written,
+//! by which an erasure finds the mute ([`crate::store::tie`]).
 //!
 //! Not here: what exclusions hide (`app::visibility`).
 //!
@@ -31,7 +32,7 @@ use crate::model::id::UserId;
 use crate::model::relation::{Follow, Mute, MuteScope};
 use crate::store::batch::Batch;
 use crate::store::compact::{self, CompactSet, MOST_MEMBERS};
-use crate::store::{Feature, exclusion};
+use crate::store::{Feature, exclusion, tie};
 
 /// Estimated size of the exclusions of a viewer, in bytes.
 const TYPICAL: u64 = 500;
@@ -91,8 +92,8 @@ fn largest(config: &RelationConfig) -> u64 {
 
 impl App {
     /// Hides a user's posts from the viewer's timelines, until a time or until the mute is removed. The user is not
-    /// notified. Idempotent; a repeated mute keeps its time, and replaces scope and end. Makes two round trips, plus
-    /// one for the first mute of the process, and up to three at the limit.
+    /// notified. Idempotent; a repeated mute keeps its time, and replaces scope and end. Makes three round trips,
+    /// plus one for the first mute of the process, and up to three at the limit.
     pub async fn mute(
         &self,
         viewer: &Viewer,
@@ -108,6 +109,7 @@ impl App {
         }
         self.check_other(signed_in, other, ONESELF).await?;
         self.enter(Feature::Exclusions).await?;
+        self.add_ties(&[(signed_in.user, other)]).await?;
         let mute = Mute { since, until, scope };
         let mut version = self.write_mute(signed_in, other, mute).await?;
         if version.is_none() && self.remove_ended_mutes(signed_in).await? {
@@ -119,6 +121,15 @@ impl App {
             return Err(Error::at_limit(Reason::ListLimit, limit, message));
         }
         signed_in.exclusions.raise(version);
+        Ok(())
+    }
+
+    /// Adds the ties by which an erasure of one of two users finds the other, for each pair. Makes one round trip.
+    pub(super) async fn add_ties(&self, pairs: &[(UserId, UserId)]) -> Result<(), Error> {
+        let mut batch = Batch::new("ties");
+        let both = pairs.iter().flat_map(|&(user, other)| [(user, other), (other, user)]);
+        let added = both.map(|(user, other)| batch.push(tie::add(self.keys(), user, other))).collect();
+        batch.send(self.store()).await?.take_all(added)?;
         Ok(())
     }
 

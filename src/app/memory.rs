@@ -99,6 +99,7 @@ impl App {
             sampler.requests().await?,
             sampler.blocks().await?,
             sampler.mutes().await?,
+            sampler.ties().await?,
             sampler.timelines().await?,
             sampler.users().await?,
             sampler.names().await?,
@@ -161,6 +162,13 @@ impl<'a> Sampler<'a> {
         let usage = |user: &UserId| memory::mutes(self.keys(), *user);
         let sample = self.sample(self.users.iter().map(usage)).await?;
         Ok(self.footprint_of_users("mute", &sample))
+    }
+
+    /// Measures the ties of mutes. A mute has one in the slot of each of the two users.
+    async fn ties(&self) -> Result<Footprint, Error> {
+        let usage = |user: &UserId| memory::ties(self.keys(), *user);
+        let sample = self.sample(self.users.iter().map(usage)).await?;
+        Ok(self.footprint_of_users("tie of a mute", &sample))
     }
 
     async fn timelines(&self) -> Result<Footprint, Error> {

@@ -209,8 +209,8 @@ impl App {
 
     /// Takes a token from the session's bucket for password attempts.
     pub(super) fn take_for_session(&self, user: UserId, session: SessionId) -> Command<Taken> {
-        let bucket = self.keys().guesses(user, session);
-        bucket::take(&bucket, self.limit_by_account(), 1, self.now())
+        let (bucket, names) = (self.keys().guesses(user, session), self.keys().expiring(user));
+        bucket::take_noted(&bucket, &names, self.limit_by_account(), self.now())
     }
 
     /// Returns the token to the session's bucket after a correct password.

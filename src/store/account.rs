@@ -13,11 +13,13 @@ use crate::model::page::{Page, Position, Window};
 use crate::model::relation::Follow;
 use crate::store::command::{Command, call, command, several};
 use crate::store::error::Error;
-use crate::store::key::{Hash, Keys, Set, Tag};
+use crate::store::key::Keys;
 use crate::store::relation::{PROBE, Score, page_of};
 use crate::store::script;
-use crate::store::tree::ROOM;
 use crate::store::user::REVOKED_MILLIS;
+
+/// Number of jobs that a portion of a scan examines, more or less.
+const SCANNED: usize = 1_000;
 
 /// Returns the field of a record that has the time of an inactivity.
 fn field(inactivity: Inactivity) -> &'static str {
@@ -92,41 +94,6 @@ pub fn posts_left(keys: &Keys, user: UserId) -> Command<u64> {
 pub fn end_star(keys: &Keys, user: UserId) -> Command<(i64, i64)> {
     let star = command("SREM").key(&keys.stars()).arg(user.get());
     several(&[star, command("ZREM").key(&keys.numbered_stars()).arg(user.get())])
-}
-
-/// Patterns of the keys, after the prefix, in which others' data may contain a user, whatever the user: mutes, viewers of
-/// profiles, and visitors.
-pub const OTHERS: [&str; 3] = ["{u*}:muting", "{u*}:audience:*", "{v*}:visit"];
-
-/// Returns the pattern of all keys of a user's slot, after the prefix.
-#[must_use]
-pub fn pattern_of(user: UserId) -> String {
-    format!("{{u{user}}}:*")
-}
-
-/// Removes a user from a key of others that a scan has found; `None` if the key contains no users.
-#[must_use]
-pub fn remove_from(keys: &Keys, name: &[u8], user: UserId) -> Option<Command<i64>> {
-    let text = std::str::from_utf8(name).ok()?;
-    let (_, noun) = text.split_once("}:")?;
-    Some(match noun.split(':').next()? {
-        "muting" => command("HDEL").key(&keys.found::<Hash>(name)?).arg(user.get()).reply(),
-        "audience" => {
-            let remove = call(&script::REMOVE_FROM_SHARD).key(&keys.found::<Set>(name)?);
-            remove.arg(user.get()).arg(ROOM).reply()
-        }
-        "visit" => command("SREM").key(&keys.found::<Set>(name)?).arg(user.get()).reply(),
-        _ => return None,
-    })
-}
-
-/// Deletes a key of a user's slot that a scan has found, unless it is the record, or records what must never appear in
-/// the slot again; `None` for other keys.
-#[must_use]
-pub fn delete_found(keys: &Keys, name: &[u8], user: UserId) -> Option<Command<i64>> {
-    let key = keys.found::<Hash>(name).filter(|key| key.tag() == Tag::User(user))?;
-    let stays = [keys.user(user).name() == key.name(), keys.void(user).name() == key.name()];
-    (!stays.contains(&true)).then(|| command("UNLINK").key(&key).reply())
 }
 
 /// Makes a user a moderator, or ends that.
@@ -208,6 +175,14 @@ pub fn due_jobs(keys: &Keys, now: Timestamp, most: usize) -> Command<Vec<(Job, T
         let parse = |(text, Score(due)): (String, Score)| Some((Job::parse(&text)?, due));
         Ok(jobs.into_iter().filter_map(parse).collect())
     })
+}
+
+/// Reads a portion of a user's jobs, also those that are not due yet, from a cursor of a scan; the first one is 0. Returns
+/// the next cursor, which is 0 after the last portion. A job that exists throughout the scan is read at least once.
+pub fn scan_jobs(keys: &Keys, user: UserId, cursor: u64) -> Command<(u64, Vec<Job>)> {
+    let scan = command("ZSCAN").key(&keys.account_jobs()).arg(cursor).arg("MATCH").arg(format!("{user}:*"));
+    let scan = scan.arg("COUNT").arg(SCANNED).reply::<(u64, Vec<(String, Score)>)>();
+    scan.map(|(next, jobs)| Ok((next, jobs.into_iter().filter_map(|(text, _)| Job::parse(&text)).collect())))
 }
 
 /// Claims a job that was due at `due` until `until`. Returns false if it is done, or another process has claimed it.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::model::clock::Timestamp;
 use crate::store::command::{Builder, Command, call, command};
-use crate::store::key::{Bucket, Key};
+use crate::store::key::{Bucket, Key, SortedSet};
 use crate::store::script;
 
 /// A bucket's capacity and refill rate.
@@ -69,6 +69,17 @@ impl Throttled {
 pub fn take(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> Command<Taken> {
     let take = taking(call(&script::TAKE_TOKENS).key(bucket).arg(now.as_millis()), limit, amount);
     take.reply::<(u64, u64)>().map(move |(wait, full)| Ok(Taken::read(limit, wait, full)))
+}
+
+/// Takes a token from a bucket as [`take`] does, and notes the bucket among the user's keys that expire.
+pub fn take_noted(
+    bucket: &Key<Bucket>,
+    names: &Key<SortedSet>,
+    limit: Limit,
+    now: Timestamp,
+) -> Command<Taken> {
+    let take = call(&script::TAKE_GUESS).key(bucket).key(names).arg(now.as_millis());
+    taking(take, limit, 1).reply::<(u64, u64)>().map(move |(wait, full)| Ok(Taken::read(limit, wait, full)))
 }
 
 /// Takes `used` tokens for work already done, or all remaining tokens if there are fewer. If sent twice, may

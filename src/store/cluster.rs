@@ -196,12 +196,6 @@ impl Cluster {
         join_all(topology.masters().iter().map(ask)).await
     }
 
-    /// Sends a pipeline to one master, and returns its replies.
-    pub(super) async fn exchange_with(&self, master: &Node, pipeline: Pipeline) -> Result<Replies, Error> {
-        let (count, bytes) = (pipeline.len(), pipeline.into_bytes());
-        in_time(self.pool(master).send(bytes, count)).await
-    }
-
     /// Returns true if most masters respond within a second.
     pub(super) async fn mostly_responds(&self) -> bool {
         let topology = self.state.known.topology();

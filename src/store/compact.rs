@@ -131,12 +131,6 @@ pub fn newest(keys: &Keys, set: CompactSet, size: usize) -> Command<Newest> {
     read.map(|(count, Follows(members))| Ok(Newest { count, members }))
 }
 
-/// Reads the elements of one shard of the tree, which a small set does not have. For traversals of the whole tree.
-pub fn shard(keys: &Keys, set: CompactSet, shard: Shard) -> Command<Vec<u64>> {
-    let CompactSet::Blockers(user) = set;
-    command("SMEMBERS").key(&keys.blocker_shard(user, shard.index())).reply()
-}
-
 /// Returns for each of `others`, in the given order, true if the set contains them.
 ///
 /// # Panics

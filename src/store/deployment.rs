@@ -233,26 +233,6 @@ impl Deployment {
         }
     }
 
-    /// Returns the servers that hold the keys: the masters of a cluster, or `None`, the only server.
-    pub(super) fn servers(&self) -> Vec<Option<Node>> {
-        match self {
-            Self::Single(_) => vec![None],
-            Self::Cluster(cluster) => cluster.masters().into_iter().map(|(node, _)| Some(node)).collect(),
-        }
-    }
-
-    /// Sends a pipeline without keys to one of the servers.
-    pub(super) async fn exchange_with(
-        &self,
-        server: Option<&Node>,
-        pipeline: Pipeline,
-    ) -> Result<Replies, Error> {
-        match (self, server) {
-            (Self::Cluster(cluster), Some(master)) => cluster.exchange_with(master, pipeline).await,
-            _ => self.exchange(pipeline).await,
-        }
-    }
-
     /// Sends a pipeline without keys to each server, and returns each server's replies.
     pub(super) async fn ask_all(&self, pipeline: Pipeline) -> Vec<Result<Replies, Error>> {
         match self {

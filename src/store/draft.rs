@@ -210,6 +210,7 @@ pub fn claim(
     (limit, now): (Limit, Timestamp),
 ) -> Command<Claimed> {
     let claim = call(&script::CLAIM_KEY).key(&keys.attempt(author, key)).key(&keys.publishes_of(author));
+    let claim = claim.key(&keys.expiring(author));
     let claim = claim.arg(known.map_or(String::new(), |known| known.text()));
     let claim = claim.arg(new.text()).arg(ATTEMPT_SECONDS).arg(now.as_millis());
     bucket::taking(claim, limit, 1).reply::<(Option<Bound>, u64)>().map(|(held, wait)| {

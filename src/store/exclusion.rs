@@ -85,6 +85,18 @@ pub fn unmute(
     write.map(|(wait, version)| Ok(Throttled::check(wait).map(|()| version)))
 }
 
+/// Removes the mute of a user who is erased, or is being erased. The version stays, since nothing of theirs is left to hide.
+/// Returns true if there was such a mute.
+pub fn forget(keys: &Keys, user: UserId, other: UserId) -> Command<bool> {
+    command("HDEL").key(&keys.muting(user)).arg(other.get()).reply()
+}
+
+/// Reads the users whom a user has muted, in `O(n)`.
+pub fn muted(keys: &Keys, user: UserId) -> Command<Vec<UserId>> {
+    let read = command("HKEYS").key(&keys.muting(user)).reply::<Vec<u64>>();
+    read.map(|ids| Ok(ids.into_iter().filter_map(UserId::new).collect()))
+}
+
 /// Removes the mutes of `others` that have ended. Returns their number.
 pub fn remove_ended(keys: &Keys, user: UserId, others: &[UserId], now: Timestamp) -> Command<u64> {
     // A script's arguments must fit on the Lua stack.

@@ -22,6 +22,7 @@
 //! | `ff:{u7}:secret` | hash | `password`: the password hash, a PHC string; or `subject`: the subject that signs in as user 7, see [`crate::store::subject`] |
 //! | `ff:{u7}:sessions` | hash | session token's SHA-256 → session; see [`crate::store::session`]; and `exclusions`, the version of the user's exclusions; see [`crate::store::exclusion`] |
 //! | `ff:{u7}:muting` | hash | user whom user 7 has muted → mute; see [`crate::store::exclusion`] |
+//! | `ff:{u7}:ties:N` | set, sharded | users who have at some time muted user 7, and those whom user 7 has muted, in shard N; see [`crate::store::tie`] |
 //! | `ff:{u7}:blocking` | sorted set | users that user 7 blocks, by time: the source of truth for a block |
 //! | `ff:{u7}:fence:9` | string | the version of user 9's exclusions as of the last mirrored change of user 9's block of user 7; see [`crate::store::block`]. Expires after a minute |
 //! | `ff:{u7}:blockers` | sorted set | users who block user 7, or the newest 128 of them, by time; see [`crate::store::compact`] |
@@ -50,6 +51,7 @@
 //! | `ff:{u7}:timeline` | list | user 7's home timeline: post ids in descending order, then a seal; see `store/lua/part/timeline.lua` |
 //! | `ff:{u7}:removed` | sorted set | posts removed from user 7's timeline, by time of removal; see `store/lua/part/remove.lua`. Expires after a day |
 //! | `ff:{u7}:idem:K` | string | publish attempt or edit bound to the idempotency key with digest K; see [`crate::store::draft`]. Expires after a day |
+//! | `ff:{u7}:expiring` | sorted set | names of keys of user 7 that expire and that nothing else names, by time of expiry: `idem:K`, `guesses:N`; see [`crate::store::expiring`]. Expires with the last of them |
 //! | `ff:{f3}:fanout` | stream | jobs that push posts to timelines |
 //! | `ff:{f3}:sweep` | stream | jobs that remove deleted posts from timelines |
 //! | `ff:{f3}:fanout:open` | sorted set | posts not yet pushed to all timelines, by id |
@@ -60,8 +62,10 @@
 //! | `ff:{f3}:fanout:served` | counter | total number of timelines written |
 //! | `ff:{f3}:fanout:failed` | stream | jobs abandoned after repeated starts without progress |
 //! | `ff:{g}:visit:days` | hash | day not archived yet → number of the day's shards; and `since`, the first day recorded |
+//! | `ff:{g}:visit:closed` | sorted set | archived days whose shards have not expired yet, by time of the archiving: `20777.391`, day 20777 in 391 shards. Expires after two days |
 //! | `ff:{v20777.391.3}:visit` | set, sharded | visitors on day 20777 (counted from 1970-01-01), in shard 3 of 391: user ids, and 0 once the shard is closed |
 //! | `ff:{u7}:audience:20777:N` | set, sharded | viewers of user 7's profile on day 20777, in shard N; see [`crate::store::audience`]. Expires after a month |
+//! | `ff:{u7}:viewed:2597:N` | set, sharded | users whose profiles user 7 has viewed in the 2,597th period of eight days, in shard N; see [`crate::store::audience`]. Expires after 40 days |
 //! | `ff:{r12}:region` | packed string | regions of 4,093 users, two bytes each; see [`crate::store::region`] |
 //! | `ff:{h1f…}:login`, `ff:{h1f…}:register` | bucket | sign-in attempts and registrations from the address with digest 1f…; see [`crate::store::bucket`]. Like every bucket, expires once full |
 //! | `ff:{k2e…}:login` | bucket | sign-in attempts for the username with digest 2e…, from unknown addresses. The user need not exist |
@@ -117,6 +121,11 @@ pub const INTENT_PARTITIONS: u32 = 16;
 
 /// Number of delivery job partitions of stores whose layout does not contain it. Part of the stored format.
 pub const FIRST_FANOUT_PARTITIONS: u32 = 4;
+
+/// Beginning of the names of the keys of publish attempts and edits.
+const ATTEMPT: &str = "idem:";
+/// Beginning of the names of the keys of password attempts in a session.
+const GUESSES: &str = "guesses:";
 
 /// Marker type of keys that hold a hash.
 #[derive(Debug)]
@@ -244,6 +253,12 @@ impl<Kind> Key<Kind> {
     #[must_use]
     pub fn tag(&self) -> Tag {
         self.tag
+    }
+
+    /// Returns the key's name after the tag.
+    #[must_use]
+    pub fn noun(&self) -> &str {
+        self.name.rsplit_once("}:").map_or("", |(_, noun)| noun)
     }
 
     /// Returns the key's full name in Redis.
@@ -435,23 +450,6 @@ impl Keys {
         &self.prefix
     }
 
-    /// Returns the key with this name, of a user's slot or a day's visits, which a scan has found; `None` for all other
-    /// names.
-    #[must_use]
-    pub fn found<Kind>(&self, name: &[u8]) -> Option<Key<Kind>> {
-        let name = std::str::from_utf8(name).ok()?;
-        let (tag, noun) = name.strip_prefix(&*self.prefix)?.strip_prefix('{')?.split_once("}:")?;
-        let tag = if let Some(user) = tag.strip_prefix('u') {
-            Tag::User(user.parse().ok()?)
-        } else {
-            let mut parts = tag.strip_prefix('v')?.split('.');
-            let day = Day::from_number(parts.next()?.parse().ok()?);
-            let shards = parts.next()?.parse().ok()?;
-            Tag::Visits(Layout { day, shards }, parts.next()?.parse().ok()?)
-        };
-        Some(self.key(tag, noun)).filter(|key| key.name == name)
-    }
-
     fn owner_of(&self, key: &[u8], end: &str) -> Option<UserId> {
         let rest = std::str::from_utf8(key).ok()?.strip_prefix(&*self.prefix)?;
         rest.strip_prefix("{u")?.strip_suffix(end)?.parse().ok()
@@ -480,6 +478,25 @@ impl Keys {
     #[must_use]
     pub fn muting(&self, user: UserId) -> Key<Hash> {
         self.key(Tag::User(user), "muting")
+    }
+
+    /// Returns the key of one shard of the users who may have muted a user, or been muted by them.
+    #[must_use]
+    pub fn ties(&self, user: UserId, shard: u32) -> Key<Set> {
+        self.key(Tag::User(user), &format!("ties:{shard}"))
+    }
+
+    /// Returns the key of the names of a user's keys that expire.
+    #[must_use]
+    pub fn expiring(&self, user: UserId) -> Key<SortedSet> {
+        self.key(Tag::User(user), "expiring")
+    }
+
+    /// Returns the key with this name among a user's keys that expire; `None` if it is not one of them.
+    #[must_use]
+    pub fn expiring_named(&self, user: UserId, name: &str) -> Option<Key<Text>> {
+        let is_known = [ATTEMPT, GUESSES].iter().any(|beginning| name.starts_with(beginning));
+        is_known.then(|| self.key(Tag::User(user), name))
     }
 
     /// Returns the key of the items that must never be created in a user's slot.
@@ -653,7 +670,7 @@ impl Keys {
     /// Returns the key of the publish attempt bound to one of a user's idempotency keys.
     #[must_use]
     pub fn attempt(&self, author: UserId, key: Digest) -> Key<Text> {
-        self.key(Tag::User(author), &format!("idem:{key}"))
+        self.key(Tag::User(author), &format!("{ATTEMPT}{key}"))
     }
 
     /// Returns the key of a partition's push jobs.
@@ -746,6 +763,12 @@ impl Keys {
         self.key(Tag::Global, "visit:days")
     }
 
+    /// Returns the key of the archived days whose visits have not expired yet.
+    #[must_use]
+    pub fn closed_visits(&self) -> Key<SortedSet> {
+        self.key(Tag::Global, "visit:closed")
+    }
+
     /// Returns the key of one shard of a day's visits.
     #[must_use]
     pub fn visits(&self, layout: Layout, shard: u32) -> Key<Set> {
@@ -774,6 +797,12 @@ impl Keys {
     #[must_use]
     pub fn blocker_shard(&self, user: UserId, shard: u32) -> Key<Set> {
         self.key(Tag::User(user), &format!("blockers:{shard}"))
+    }
+
+    /// Returns the key of one shard of the users whose profiles a user has viewed in a period.
+    #[must_use]
+    pub fn viewed(&self, user: UserId, period: i64, shard: u32) -> Key<Set> {
+        self.key(Tag::User(user), &format!("viewed:{period}:{shard}"))
     }
 
     /// Returns the key of a region shard.
@@ -851,7 +880,7 @@ impl Keys {
     /// Returns the key of the bucket that limits password attempts made in a session.
     #[must_use]
     pub fn guesses(&self, user: UserId, session: SessionId) -> Key<Bucket> {
-        self.key(Tag::User(user), &format!("guesses:{session}"))
+        self.key(Tag::User(user), &format!("{GUESSES}{session}"))
     }
 
     /// Returns the key of the bucket that limits successful password checks for a user.
@@ -959,12 +988,6 @@ mod tests {
         assert_eq!(keys.names_shard_of(b"ff:name:{n12}"), Some(12));
         assert_eq!(keys.sessions_owner_of(b"ff:{u7}:sessions"), Some(user));
         assert_eq!(keys.user_of(b"ff:{u7}:secret").or(keys.user_of(b"xx:{u7}:user")), None);
-        for name in ["ff:{u7}:user", "ff:{u7}:audience:20777:84", "ff:{v20777.391.3}:visit"] {
-            assert_eq!(keys.found::<Set>(name.as_bytes()).unwrap().name(), name);
-        }
-        for name in ["ff:{u07}:user", "xx:{u7}:user", "ff:{p7}:post", "ff:{u7}", "ff:{v1.2}:visit"] {
-            assert!(keys.found::<Set>(name.as_bytes()).is_none(), "{name}");
-        }
         assert_eq!(keys.prefix(), "ff:");
         assert_eq!(keys.secret(user).name(), "ff:{u7}:secret");
         assert_eq!(keys.sessions(user).name(), "ff:{u7}:sessions");
@@ -985,6 +1008,9 @@ mod tests {
         }
         assert_eq!(keys.blocking(user).name(), "ff:{u7}:blocking");
         assert_eq!(keys.fence(user, UserId::new(9).unwrap()).name(), "ff:{u7}:fence:9");
+        assert_eq!(keys.ties(user, 84).name(), "ff:{u7}:ties:84");
+        assert_eq!(keys.viewed(user, 2_597, 84).name(), "ff:{u7}:viewed:2597:84");
+        assert_eq!(keys.closed_visits().name(), "ff:{g}:visit:closed");
     }
 
     #[test]
@@ -1061,6 +1087,10 @@ mod tests {
         assert_eq!((keys.names_with(&ada).name(), keys.names_shard(&ada)), ("ff:name:{n1896}", 1_896));
         let session = SessionId::parse("AAAAAAAAAAAAAAAA").unwrap();
         assert_eq!(keys.guesses(user, session).name(), "ff:{u7}:guesses:AAAAAAAAAAAAAAAA");
+        assert_eq!(keys.expiring(user).name(), "ff:{u7}:expiring");
+        let noun = keys.guesses(user, session).noun().to_owned();
+        assert_eq!(keys.expiring_named(user, &noun).unwrap().name(), keys.guesses(user, session).name());
+        assert!(keys.expiring_named(user, "user").is_none());
     }
 
     #[test]

@@ -45,6 +45,11 @@ pub fn mutes(keys: &Keys, user: UserId) -> Command<Option<KeyUsage>> {
     usage(&keys.muting(user), "HLEN", 0)
 }
 
+/// Measures the first of the ties of a user. In larger sets, a tie takes about as many bytes.
+pub fn ties(keys: &Keys, user: UserId) -> Command<Option<KeyUsage>> {
+    usage(&keys.ties(user, 0), "SCARD", 0)
+}
+
 /// Measures the list of users whom a user blocks.
 pub fn blocking(keys: &Keys, user: UserId) -> Command<Option<KeyUsage>> {
     usage(&keys.blocking(user), "ZCARD", 0)

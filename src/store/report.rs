@@ -146,6 +146,13 @@ pub fn counts_about(keys: &Keys, users: &[UserId]) -> Command<Vec<u64>> {
     read.map(|counts| Ok(counts.into_iter().map(Option::unwrap_or_default).collect()))
 }
 
+/// Returns the number of a user's open reports, and of open reports about the user and the user's posts.
+pub fn concerning(keys: &Keys, user: UserId) -> Command<u64> {
+    let read = command("HMGET").key(&keys.report_counts()).arg(by(user)).arg(about(user));
+    read.reply::<(Option<u64>, Option<u64>)>()
+        .map(|(by, about)| Ok(by.unwrap_or_default() + about.unwrap_or_default()))
+}
+
 /// Removes an open report. Returns false if it was removed before.
 pub fn resolve(keys: &Keys, report: &Report) -> Command<bool> {
     let Report { id, reporter, reported, .. } = report;

@@ -62,6 +62,7 @@ scripts! {
     ADD_FEATURE = "add_feature";
     ADD_JOB = "part/turns" "add_job";
     ADD_TO_SET = "part/tree" "part/compact" "add_to_set";
+    ADD_TO_TREE = "part/tree" "add_to_tree";
     ALL_OF_SET = "part/tree" "part/compact" "all_of_set";
     ANONYMIZE_INVITE = "anonymize_invite";
     BEGIN_ERASURE = "begin_erasure";
@@ -70,7 +71,7 @@ scripts! {
     CHANGE_NAME = "change_name";
     CHANGE_PASSWORD = "part/channel" "part/signal" "part/sessions" "change_password";
     CLAIM_ACCOUNT_JOB = "claim_account_job";
-    CLAIM_KEY = "part/bucket" "claim_key";
+    CLAIM_KEY = "part/bucket" "part/expiring" "claim_key";
     CLOSE_VISITS = "close_visits";
     COLD_AND_LISTED = "cold_and_listed";
     CORRECT_COLD = "correct_cold";
@@ -98,6 +99,7 @@ scripts! {
     RETURN_TOKENS = "return_tokens";
     RETURN_JOBS = "return_jobs";
     HAND_OVER_POSTS = "hand_over_posts";
+    IS_IN_TREE = "part/tree" "is_in_tree";
     ISSUE_POSTS = "part/issuer" "issue_posts";
     LIST_REPOSTS = "part/ids" "list_reposts";
     LOG_ACTION = "log_action";
@@ -131,8 +133,8 @@ scripts! {
     REMOVED = "removed";
     REMOVE_ENDED_MUTES = "part/mutes" "remove_ended_mutes";
     REMOVE_ENTRY = "part/timeline" "part/channel" "part/signal" "part/remove" "remove_entry";
-    REMOVE_FROM_SHARD = "part/tree" "remove_from_shard";
     REMOVE_FROM_SET = "part/tree" "part/compact" "remove_from_set";
+    REMOVE_FROM_TREE = "part/tree" "remove_from_tree";
     REACTIVATE_USER = "reactivate_user";
     REPORT = "report";
     REQUEUE_JOBS = "part/turns" "requeue_jobs";
@@ -147,6 +149,7 @@ scripts! {
     SET_PASSWORD = "part/channel" "part/signal" "part/sessions" "set_password";
     SETTLE_TOMBSTONE = "settle_tombstone";
     SKIP_IDS = "skip_ids";
+    TAKE_GUESS = "part/bucket" "part/expiring" "take_guess";
     TAKE_INVITE = "take_invite";
     TAKE_OVER_JOBS = "part/turns" "take_over_jobs";
     TAKE_POSTS = "take_posts";

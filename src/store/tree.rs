@@ -7,9 +7,12 @@
 //! A shard that has been full is *closed*: members may be below it. If a member of a full shard is removed, the mark 0,
 //! which is no user's id, takes its place and keeps the shard closed. See `store/lua/part/tree.lua`.
 //!
-//! Not here: what the sets are for (`store::audience`, `store::compact`).
+//! Not here: what the sets are for (`store::audience`, `store::compact`, `store::tie`).
 
 use crate::model::id::UserId;
+use crate::store::command::{Builder, Command, call, command};
+use crate::store::key::{Key, Set};
+use crate::store::script;
 
 /// Capacity of a shard: the largest set that Redis stores as an integer array by default.
 pub const ROOM: usize = 512;
@@ -62,6 +65,33 @@ impl Shard {
     pub(super) fn index(self) -> u32 {
         (BRANCHES.pow(self.generation) - 1) / (BRANCHES - 1) + self.number
     }
+}
+
+/// Adds a member to the tree with these shards, by index. Returns true if the tree did not contain it.
+pub(super) fn add(shards: impl Fn(u32) -> Key<Set>, member: UserId) -> Command<bool> {
+    path(call(&script::ADD_TO_TREE), shards, member).reply()
+}
+
+/// Removes a member. Returns true if the tree contained it.
+pub(super) fn remove(shards: impl Fn(u32) -> Key<Set>, member: UserId) -> Command<bool> {
+    path(call(&script::REMOVE_FROM_TREE), shards, member).reply()
+}
+
+/// Returns true if the tree contains a member.
+pub(super) fn contains(shards: impl Fn(u32) -> Key<Set>, member: UserId) -> Command<bool> {
+    path(call(&script::IS_IN_TREE), shards, member).reply()
+}
+
+/// Adds the shards that may contain a member to a script's keys, then the member and the capacity of a shard to its
+/// arguments.
+pub(super) fn path(call: Builder, shards: impl Fn(u32) -> Key<Set>, member: UserId) -> Builder {
+    let path = Shard::all_of(member).map(|shard| shards(shard.index()));
+    path.fold(call, |call, shard| call.key(&shard)).arg(member.get()).arg(ROOM)
+}
+
+/// Reads the elements of a shard: members, and the mark of a shard that is closed.
+pub(super) fn elements(shard: &Key<Set>) -> Command<Vec<u64>> {
+    command("SMEMBERS").key(shard).reply()
 }
 
 /// Returns the hash that determines a member's path. Part of the stored format.

@@ -3,13 +3,14 @@
 //!
 //! The first visit on a day fixes the day's number of shards. When the day is over, the server *closes* the
 //! shards one by one: a closed shard accepts no more visitors, and the server counts those that it contains.
-//! The shards expire after the server has archived the count.
+//! The shards expire after the server has archived the count. Until then, an erasure finds them by the list of closed days.
 //!
 //! Not here: the schedule (`app::visit`).
 
 use std::collections::HashMap;
+use std::time::Duration;
 
-use crate::model::clock::Day;
+use crate::model::clock::{Day, Timestamp};
 use crate::model::id::UserId;
 use crate::store::command::{Command, call, command, several};
 use crate::store::key::{Keys, Layout};
@@ -75,8 +76,13 @@ pub fn days(keys: &Keys) -> Command<Days> {
 
 /// Records a user's visit on a day. Returns false if the day is closed and does not count the user.
 pub fn record(keys: &Keys, layout: Layout, user: UserId) -> Command<bool> {
-    let shard = crc32fast::hash(user.to_string().as_bytes()) % layout.shards;
-    call(&script::RECORD_VISIT).key(&keys.visits(layout, shard)).arg(user.get()).arg(CLOSED).reply()
+    let shard = keys.visits(layout, shard_of(layout, user));
+    call(&script::RECORD_VISIT).key(&shard).arg(user.get()).arg(CLOSED).reply()
+}
+
+/// Returns the shard of a user.
+fn shard_of(layout: Layout, user: UserId) -> u32 {
+    crc32fast::hash(user.to_string().as_bytes()) % layout.shards.max(1)
 }
 
 /// Counts the visitors in one of a day's shards.
@@ -94,6 +100,32 @@ pub fn close(keys: &Keys, layout: Layout, shard: u32) -> Command<u64> {
 /// Sets a shard that is no longer needed to expire.
 pub fn expire(keys: &Keys, layout: Layout, shard: u32) -> Command<bool> {
     command("EXPIRE").key(&keys.visits(layout, shard)).arg(CLOSED_SECONDS).reply()
+}
+
+/// Records that the shards of a layout expire soon, before it is removed from the recorded days. Forgets those whose shards
+/// have expired.
+pub fn note_closed(keys: &Keys, layout: Layout, now: Timestamp) -> Command<(i64, i64, i64)> {
+    let closed = keys.closed_visits();
+    let name = format!("{}.{}", layout.day.number(), layout.shards);
+    let expired = now.minus(Duration::from_secs(2 * CLOSED_SECONDS)).as_millis();
+    let note = command("ZADD").key(&closed).arg(now.as_millis()).arg(name);
+    let forget = command("ZREMRANGEBYSCORE").key(&closed).arg("-inf").arg(expired);
+    several(&[note, forget, command("EXPIRE").key(&closed).arg(2 * CLOSED_SECONDS)])
+}
+
+/// Reads the layouts whose shards expire soon.
+pub fn closed(keys: &Keys) -> Command<Vec<Layout>> {
+    let layout = |name: &String| {
+        let (day, shards) = name.split_once('.')?;
+        Some(Layout { day: Day::from_number(day.parse().ok()?), shards: shards.parse().ok()? })
+    };
+    let read = command("ZRANGE").key(&keys.closed_visits()).arg(0).arg(-1).reply::<Vec<String>>();
+    read.map(move |names| Ok(names.iter().filter_map(layout).collect()))
+}
+
+/// Removes a user from the visitors of a day.
+pub fn remove(keys: &Keys, layout: Layout, user: UserId) -> Command<bool> {
+    command("SREM").key(&keys.visits(layout, shard_of(layout, user))).arg(user.get()).reply()
 }
 
 /// Removes an archived day from the recorded days.

@@ -8,13 +8,30 @@
 //! 5. Remove the user from the stars, the regions and the invites, resolve the reports by and about the user, and free
 //!    the subject of another application.
 //! 6. Wait until the archive has recorded the deletions.
-//! 7. Scan for keys of others that contain the user, and for all keys of the user's slot.
-//! 8. Free the name, and remove the user from the set of inactive users.
-//! 9. Erase the record, and revoke the id.
+//! 7. Remove the user from the mutes of others, the viewers of profiles and the visitors of days.
+//! 8. Delete all other keys of the user's slot.
+//! 9. Free the name, and remove the user from the set of inactive users.
+//! 10. Erase the record, and revoke the id.
 //!
-//! Every step finds what is left to do by itself, so a worker that takes over an interrupted job repeats them from the
-//! first. The record goes last: as long as it is there, the job is not done. No call by the user is under way, because
-//! the sessions ended at least a minute ago.
+//! Every step finds what is left to do by itself, and removes what it has done from where it finds it. So a worker that takes
+//! over an interrupted job repeats the steps from the first, and has less to do each time. The record goes last: as long as
+//! it is there, the job is not done. No call by the user is under way, because the sessions ended at least a minute ago.
+//!
+//! # Why nothing is searched
+//! An erasure takes time in proportion to what the account has, however much others have. A search of all keys, as by `SCAN`,
+//! takes five seconds or more of each ten million keys; it finds no key that a cluster moves meanwhile, and a cursor is worth
+//! nothing after a failover. So whatever names a user in another's slot is found from the user's own slot:
+//! - follows, requests and blocks, since they are in both;
+//! - mutes, by ties in both slots that are written before the mute ([`crate::store::tie`]);
+//! - views of profiles, by what the viewer has noted before ([`crate::store::audience`]), and the other way round by the
+//!   viewers of the user's own profile. A note whose view has expired stays up to eight days longer, then expires as well;
+//! - visits, because the user's id determines the shard of each day.
+//!
+//! The keys of the slot itself have fixed names, are in a tree, or are named by another key ([`crate::store::expiring`]);
+//! `tests/it/sources/keys.rs` compares the list with all keys. What is found from a list that all users share (invites, jobs)
+//! is read some at a time; open reports are only read if a counter says that some concern the user.
+//!
+//! A crash of Redis may lose the last tie and keep its mute; `fanfold check --repair` adds ties that are missing.
 //!
 //! The log of the moderators keeps the user's id: a log from which its objects can vanish is of no use.
 
@@ -28,25 +45,37 @@ use crate::app::edge::Edge;
 use crate::app::error::Error;
 use crate::app::post::read::PostPage;
 use crate::app::read::Load as _;
-use crate::model::clock::{Period, Timestamp};
+use crate::model::clock::{Day, Period};
 use crate::model::id::{PostId, UserId};
 use crate::model::invite::InvitePosition;
 use crate::model::page::{Direction, Window};
 use crate::model::relation::Side;
 use crate::model::user::Username;
 use crate::store::batch::Batch;
-use crate::store::command::Command;
 use crate::store::compact::{self, CompactSet};
+use crate::store::erasure::{self, Tree};
+use crate::store::key::Layout;
 use crate::store::name::{self, Holder};
 use crate::store::tree::Shard;
-use crate::store::{account, exclusion, follow, invite, region, relation, report, subject, user};
+use crate::store::{
+    account, exclusion, expiring, follow, invite, region, relation, report, subject, user, visit,
+};
 
 /// Number of posts and blocks that are deleted concurrently.
 const CONCURRENTLY: usize = 16;
 /// Number of posts read at a time.
 const POSTS: usize = 100;
-/// Maximum number of jobs read: all.
-const ALL_JOBS: usize = usize::MAX >> 1;
+/// Number of members of a tree from whose data a user is removed at a time, with up to eight scripts for each: some
+/// milliseconds of Redis.
+const MEMBERS: usize = 100;
+
+/// A step of the traversal of a tree.
+enum Step {
+    /// Read a shard, and traverse those below it.
+    Enter(Shard),
+    /// Remove the user from what these members of a shard have, and delete the shard.
+    Leave(Shard, Vec<UserId>),
+}
 
 impl App {
     /// Erases an account. Returns false if the archive has not recorded all deletions yet, so that the job must be
@@ -63,7 +92,8 @@ impl App {
         if left > 0 {
             return Ok(false);
         }
-        self.erase_found(claim, user).await?;
+        self.erase_connections(claim, user).await?;
+        self.erase_own(claim, user).await?;
         self.erase_record(user, username).await?;
         Ok(true)
     }
@@ -116,15 +146,7 @@ impl App {
         let newest = compact::newest(self.keys(), set, compact::NEWEST);
         let newest = newest.send("erase: blockers", self.store()).await?.members;
         self.lift_blocks(claim, newest.iter().map(|entry| (entry.user, user)).collect()).await?;
-        let mut open = vec![Shard::ROOT];
-        while let Some(shard) = open.pop() {
-            let read = compact::shard(self.keys(), set, shard);
-            let elements = read.send("erase: blockers", self.store()).await?;
-            open.extend(shard.below(&elements));
-            let blockers = elements.into_iter().filter_map(UserId::new);
-            self.lift_blocks(claim, blockers.map(|blocker| (blocker, user)).collect()).await?;
-        }
-        Ok(())
+        self.erase_tree(claim, user, Tree::Blockers).await
     }
 
     async fn lift_blocks(&self, claim: &mut Claim, blocks: Vec<(UserId, UserId)>) -> Result<(), Error> {
@@ -154,6 +176,10 @@ impl App {
 
     /// Removes the open reports by a user, about them, and about their posts.
     async fn erase_reports(&self, claim: &mut Claim, user: UserId) -> Result<(), Error> {
+        let concerning = report::concerning(self.keys(), user).send("erase: count reports", self.store());
+        if concerning.await? == 0 {
+            return Ok(());
+        }
         let mut cursor = 0;
         loop {
             self.keep(claim).await?;
@@ -186,36 +212,101 @@ impl App {
     }
 
     /// Runs step 7.
-    async fn erase_found(&self, claim: &mut Claim, user: UserId) -> Result<(), Error> {
-        for pattern in account::OTHERS {
-            self.erase_like(claim, pattern, |name| account::remove_from(self.keys(), name, user)).await?;
+    async fn erase_connections(&self, claim: &mut Claim, user: UserId) -> Result<(), Error> {
+        let trees: Vec<Tree> = Tree::all(Day::of(self.now())).collect();
+        let mut batch = Batch::new("erase: trees");
+        let read = |tree: &Tree| batch.push(erasure::elements(self.keys(), user, *tree, Shard::ROOT));
+        let roots = trees.iter().map(read).collect();
+        let roots = batch.send(self.store()).await?.take_all(roots)?;
+        for (tree, root) in trees.into_iter().zip(roots) {
+            if !root.is_empty() {
+                self.erase_tree(claim, user, tree).await?;
+            }
         }
-        let own = account::pattern_of(user);
-        self.erase_like(claim, &own, |name| account::delete_found(self.keys(), name, user)).await
+        self.erase_visits(user).await
     }
 
-    /// Sends a command for each key that matches a pattern.
-    async fn erase_like(
-        &self,
-        claim: &mut Claim,
-        pattern: &str,
-        command: impl Fn(&[u8]) -> Option<Command<i64>>,
-    ) -> Result<(), Error> {
-        let mut scan = self.store().scan(pattern);
-        while let Some(names) = scan.next().await? {
-            self.keep(claim).await?;
-            let mut batch = Batch::new("erase: found");
-            let commands = names.iter().filter_map(|name| command(name));
-            let tickets = commands.map(|command| batch.push(command)).collect();
-            batch.send(self.store()).await?.take_all(tickets)?;
+    /// Removes a user from what the members of a tree have, and deletes the tree. Deletes each shard after those below it, so
+    /// that a worker that takes over finds what is left.
+    async fn erase_tree(&self, claim: &mut Claim, user: UserId, tree: Tree) -> Result<(), Error> {
+        let mut steps = vec![Step::Enter(Shard::ROOT)];
+        while let Some(step) = steps.pop() {
+            match step {
+                Step::Enter(shard) => {
+                    let elements = erasure::elements(self.keys(), user, tree, shard);
+                    let elements = elements.send("erase: shard", self.store()).await?;
+                    let below = shard.below(&elements);
+                    if !elements.is_empty() {
+                        steps
+                            .push(Step::Leave(shard, elements.into_iter().filter_map(UserId::new).collect()));
+                    }
+                    steps.extend(below.into_iter().map(Step::Enter));
+                }
+                Step::Leave(shard, members) => {
+                    self.forget_user(claim, user, tree, members).await?;
+                    let delete = erasure::delete_shard(self.keys(), user, tree, shard);
+                    delete.send("erase: delete shard", self.store()).await?;
+                }
+            }
         }
         Ok(())
     }
 
-    /// Runs steps 8 and 9.
+    /// Removes a user from what members of one of the user's trees have.
+    async fn forget_user(
+        &self,
+        claim: &mut Claim,
+        user: UserId,
+        tree: Tree,
+        members: Vec<UserId>,
+    ) -> Result<(), Error> {
+        if tree == Tree::Blockers {
+            return self.lift_blocks(claim, members.into_iter().map(|member| (member, user)).collect()).await;
+        }
+        for members in members.chunks(MEMBERS) {
+            self.keep(claim).await?;
+            let mut batch = Batch::new("erase: forget");
+            let forget = members.iter().flat_map(|&member| erasure::forget(self.keys(), user, tree, member));
+            let forgotten = forget.map(|command| batch.push(command)).collect();
+            batch.send(self.store()).await?.take_all(forgotten)?;
+        }
+        Ok(())
+    }
+
+    /// Removes a user from the visitors of all days.
+    async fn erase_visits(&self, user: UserId) -> Result<(), Error> {
+        let mut batch = Batch::new("erase: days");
+        let (open, closed) = (batch.push(visit::days(self.keys())), batch.push(visit::closed(self.keys())));
+        let mut replies = batch.send(self.store()).await?;
+        let (open, closed) = (replies.take(open)?.open, replies.take(closed)?);
+        let mut batch = Batch::new("erase: visits");
+        let remove = |layout: Layout| batch.push(visit::remove(self.keys(), layout, user));
+        let removed = open.into_iter().chain(closed).map(remove).collect();
+        batch.send(self.store()).await?.take_all(removed)?;
+        Ok(())
+    }
+
+    /// Runs step 8.
+    async fn erase_own(&self, claim: &mut Claim, user: UserId) -> Result<(), Error> {
+        loop {
+            self.keep(claim).await?;
+            let names = expiring::names(self.keys(), user).send("erase: names", self.store()).await?;
+            if names.is_empty() {
+                break;
+            }
+            let mut batch = Batch::new("erase: expiring");
+            let delete = names.iter().filter_map(|name| expiring::delete(self.keys(), user, name));
+            let deleted = delete.map(|command| batch.push(command)).collect();
+            batch.send(self.store()).await?.take_all(deleted)?;
+            expiring::forget(self.keys(), user, &names).send("erase: forget names", self.store()).await?;
+        }
+        erasure::delete_own(self.keys(), user).send("erase: own", self.store()).await?;
+        Ok(())
+    }
+
+    /// Runs steps 9 and 10.
     async fn erase_record(&self, user: UserId, username: &str) -> Result<(), Error> {
-        let jobs = account::due_jobs(self.keys(), Timestamp::MAX, ALL_JOBS);
-        let jobs = jobs.send("erase: jobs", self.store()).await?;
+        let jobs = self.jobs_of(user).await?;
         let mut batch = Batch::new("erase: name");
         let name = Username::parse(username).ok();
         let name = name.map(|name| batch.push(name::free(self.keys(), &name, Holder::Inactive(user))));
@@ -225,7 +316,6 @@ impl App {
         replies.take(listed)?;
         self.write_account(user, account::erase(self.keys(), user, self.now())).await?;
         // This job's last: until then, another worker would take it over.
-        let jobs: Vec<_> = jobs.into_iter().map(|(job, _)| job).filter(|job| job.user == user).collect();
         if !jobs.is_empty() {
             account::remove_jobs(self.keys(), &jobs).send("erase: jobs", self.store()).await?;
         }

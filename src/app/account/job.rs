@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use futures::{StreamExt as _, stream};
+
 use crate::app::App;
 use crate::app::account::Walk;
 use crate::app::deadline::REPAIRED_AFTER;
@@ -20,6 +22,8 @@ const CLAIMED: Duration = Duration::from_mins(1);
 const REPEATED: Duration = Duration::from_secs(2);
 /// Maximum number of jobs read at a time.
 const PAGE: usize = 100;
+/// Maximum number of jobs that a worker does concurrently.
+const AT_ONCE: usize = 4;
 
 impl App {
     /// Adds a job, which the workers take over unless this call finishes it within some seconds.
@@ -45,6 +49,21 @@ impl App {
         Ok(())
     }
 
+    /// Returns the jobs of a user, those that are not due yet included. Takes time in proportion to all jobs, some at a
+    /// time.
+    pub(in crate::app) async fn jobs_of(&self, user: UserId) -> Result<Vec<Job>, Error> {
+        let (mut jobs, mut cursor) = (Vec::new(), 0);
+        loop {
+            let scan = account::scan_jobs(self.keys(), user, cursor);
+            let (next, found) = scan.send("account: find jobs", self.store()).await?;
+            jobs.extend(found);
+            cursor = next;
+            if cursor == 0 {
+                return Ok(jobs);
+            }
+        }
+    }
+
     /// Works on jobs of accounts until dropped.
     pub async fn keep_working_on_accounts(&self) {
         let mut rounds = tokio::time::interval(ROUND);
@@ -58,12 +77,16 @@ impl App {
         }
     }
 
-    /// Does the jobs of accounts that are due. Returns the number of jobs done. A job that fails does not block others.
+    /// Does the jobs of accounts that are due, some of them concurrently, so that a large account does not hold up the others.
+    /// Returns the number of jobs done. A job that fails does not block others.
     pub async fn work_on_accounts(&self) -> Result<usize, Error> {
         let due = account::due_jobs(self.keys(), self.now(), PAGE);
+        let due = due.send("account: jobs", self.store()).await?;
+        let work = |(job, due)| async move { (job, Box::pin(self.work_on(job, due)).await) };
+        let mut worked = stream::iter(due).map(work).buffer_unordered(AT_ONCE);
         let mut done = 0;
-        for (job, due) in due.send("account: jobs", self.store()).await? {
-            match self.work_on(job, due).await {
+        while let Some((job, worked)) = worked.next().await {
+            match worked {
                 Ok(has_finished) => done += usize::from(has_finished),
                 Err(error) if self.gives_up_after(&error) => return Err(error),
                 Err(error) => {

@@ -9,13 +9,9 @@ use crate::app::account::Walk;
 use crate::app::check::Findings;
 use crate::app::error::Error;
 use crate::model::account::Account;
-use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::store::batch::Batch;
 use crate::store::{account, follow};
-
-/// Maximum number of jobs read: all.
-const ALL_JOBS: usize = usize::MAX >> 1;
 
 impl App {
     /// Checks that these users, who exist, are in the set of inactive users if their accounts are inactive, and that the
@@ -51,9 +47,7 @@ impl App {
     /// Counts an account with which other data do not agree, unless a job of the account is pending. With `repair`,
     /// makes all data agree with the account.
     pub(super) async fn check_activity(&self, user: UserId, repair: bool) -> Result<Findings, Error> {
-        let jobs = account::due_jobs(self.keys(), Timestamp::MAX, ALL_JOBS);
-        let jobs = jobs.send("check: jobs", self.store()).await?;
-        let has_job = jobs.iter().any(|(job, _)| job.user == user);
+        let has_job = !self.jobs_of(user).await?.is_empty();
         if repair {
             let mut walk = Walk::default();
             while !self.make_agree(user, &mut walk, 1).await? {}

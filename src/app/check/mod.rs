@@ -10,6 +10,7 @@ mod boundary;
 mod cold;
 mod referral;
 mod subject;
+mod tie;
 
 use std::collections::HashSet;
 use std::ops::AddAssign;
@@ -57,6 +58,8 @@ pub struct Findings {
     /// Names that resolve to no user or to a user with another name, and users whose name does not resolve to
     /// them.
     pub wrong_names: u64,
+    /// Mutes that an erasure of one of the two users does not find, or has not found.
+    pub untied_mutes: u64,
     /// Accounts with names or follows that do not agree with the account being active or not.
     pub wrong_activities: u64,
     /// Subjects of another application that resolve to no user or to a user of another subject, and users whose
@@ -90,6 +93,7 @@ impl Findings {
             + self.torn_blocks
             + self.crossed_blocks
             + self.stray_requests
+            + self.untied_mutes
             + self.wrong_names
             + self.wrong_activities
             + self.wrong_subjects
@@ -113,6 +117,7 @@ impl AddAssign for Findings {
             torn_blocks,
             crossed_blocks,
             stray_requests,
+            untied_mutes,
             wrong_names,
             wrong_activities,
             wrong_subjects,
@@ -132,6 +137,7 @@ impl AddAssign for Findings {
         self.torn_blocks += torn_blocks;
         self.crossed_blocks += crossed_blocks;
         self.stray_requests += stray_requests;
+        self.untied_mutes += untied_mutes;
         self.wrong_names += wrong_names;
         self.wrong_activities += wrong_activities;
         self.wrong_subjects += wrong_subjects;
@@ -194,8 +200,8 @@ impl App {
     }
 
     /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names and subjects, their lists of follows and
-    /// requests, their blocks, their archived post counts, the creation times and visibilities of their hot posts, and the
-    /// replies and quotes of these. With `repair`, repairs faults.
+    /// requests, their blocks, the ties of their mutes, their archived post counts, the creation times and visibilities of
+    /// their hot posts, and the replies and quotes of these. With `repair`, repairs faults.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
         let accounts = self.accounts(&ids).await?.into_iter().flatten();
@@ -215,6 +221,7 @@ impl App {
         }
         findings += self.check_activities(&existing, repair).await?;
         findings += self.check_boundaries(&existing, repair).await?;
+        findings += self.check_ties(&existing, repair).await?;
         findings += self.check_posts(&ids, repair).await?;
         Ok(findings)
     }

@@ -68,13 +68,20 @@ impl App {
         let archive = self.archive().await?;
         let visitors = self.for_shards("visit: close", layout, visit::close).await?.into_iter().sum();
         archive.write_visits(layout.day, visitors).await?;
-        self.for_shards("visit: expire", layout, visit::expire).await?;
+        self.expire_visits("visit: expire", layout).await?;
         visit::forget(self.keys(), layout.day).send("visit: forget", self.store()).await?;
         Ok(())
     }
 
+    /// Sets the shards of a layout to expire, and notes that.
+    pub(super) async fn expire_visits(&self, step: &'static str, layout: Layout) -> Result<(), Error> {
+        self.for_shards(step, layout, visit::expire).await?;
+        visit::note_closed(self.keys(), layout, self.now()).send("visit: closed", self.store()).await?;
+        Ok(())
+    }
+
     /// Runs a command for all shards of a day, in batches.
-    pub(super) async fn for_shards<T>(
+    async fn for_shards<T>(
         &self,
         step: &'static str,
         layout: Layout,

@@ -5,7 +5,7 @@
 //! 2. Add each visitor to one of the shards.
 //! 3. Ten minutes after the end of the day, close every shard and count its visitors.
 //! 4. Write the total to the archive.
-//! 5. Set an expiry on the shards.
+//! 5. Set an expiry on the shards, and note that, for erasures.
 //! 6. Remove the day from the list of days in Redis.
 //!
 //! Every process that archives runs steps 3 to 6. A process may repeat them, and two processes may run them

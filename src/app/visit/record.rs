@@ -115,7 +115,7 @@ impl App {
             // The shards have changed, so returning visitors must be counted again.
             self.0.process.visits.note(Known { layout: Some(fixed), ..self.0.process.visits.known() });
             self.0.process.visits.came.forget();
-            self.for_shards("visit: abandon", layout, visit::expire).await?;
+            self.expire_visits("visit: abandon", layout).await?;
             return Ok(Recorded::Elsewhere);
         }
         Ok(if recorded { Recorded::Counted } else { Recorded::Closed })

@@ -1,5 +1,6 @@
 //! Clusters of several nodes: failover, slots that move, replicas that lag.
 
+mod erasure;
 mod half_moved;
 mod lagging;
 mod replica;

@@ -1,5 +1,7 @@
 //! `fanfold check`: finds inconsistencies, and repairs them.
 
+use std::collections::BTreeSet;
+
 use fanfold::app::App;
 use fanfold::app::post::PublishRequest;
 use fanfold::app::viewer::Viewer;
@@ -8,6 +10,7 @@ use fanfold::model::id::{PostId, UserId};
 use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
 use fanfold::model::post::Visibility;
+use fanfold::model::relation::MuteScope;
 
 use crate::harness::check::check;
 use crate::harness::graph::Graph;
@@ -97,6 +100,35 @@ async fn faults_of_blocks_and_requests_are_found_once_and_repaired() {
     assert_eq!(time("ff:{u22}:followers", "2402"), None);
     assert_eq!(world.redis.raw::<u64>(&["ZCARD", "ff:{u2403}:requests"]), 0);
     assert!(time("ff:{u2199}:following", "2403").is_some(), "the requests are accepted");
+}
+
+#[tokio::test]
+async fn mutes_that_an_erasure_would_miss_are_found_and_repaired() {
+    let world = World::with(&["--redis-expected-users", "100"]).await;
+    let people = world.people(3).await;
+    let muter = world.app.authenticate(&people[0].token).await.unwrap();
+    for muted in [2, 3] {
+        world.app.mute(&muter, UserId::new(muted).unwrap(), MuteScope::All, None).await.unwrap();
+    }
+    assert_eq!(check(&world.app, false).await.faults(), 0);
+
+    // A tie is lost on one side, another on the other; and a mute is left of an account that was erased.
+    world.redis.raw::<i64>(&["SREM", "ff:{u1}:ties:0", "2"]);
+    world.redis.raw::<i64>(&["DEL", "ff:{u3}:ties:0"]);
+    world.redis.raw::<i64>(&["HSET", "ff:{u1}:muting", "90", "5::all"]);
+    let found = check(&world.app, false).await;
+    assert_eq!((found.untied_mutes, found.faults()), (3, 3));
+    check(&world.app, true).await;
+    assert_eq!(check(&world.app, false).await.faults(), 0);
+    let ties =
+        |user: u64| -> BTreeSet<u64> { world.redis.raw(&["SMEMBERS", &format!("ff:{{u{user}}}:ties:0")]) };
+    assert_eq!(
+        [ties(1), ties(2), ties(3)],
+        [BTreeSet::from([2, 3]), BTreeSet::from([1]), BTreeSet::from([1])]
+    );
+    let mut muted: Vec<u64> = world.redis.raw(&["HKEYS", "ff:{u1}:muting"]);
+    muted.sort_unstable();
+    assert_eq!(muted, [2, 3]);
 }
 
 /// The posts of a conversation: two with replies and quotes, of which the first is archived, and those that refer to

@@ -11,13 +11,15 @@ use fanfold::app::moderation::report::ReportTarget;
 use fanfold::app::post::read::{PostPage, PostRecords};
 use fanfold::app::post::{EditRequest, NewPost, PublishRequest};
 use fanfold::app::read::{Load as _, Shared};
-use fanfold::model::clock::Period;
+use fanfold::model::clock::{Clock as _, Day, Period};
 use fanfold::model::details::{References, ReferrerCounts};
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::moderator::Moderator;
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::{Content, Visibility};
 use fanfold::model::relation::MuteScope;
+use fanfold::store::batch::Batch;
+use fanfold::store::{audience, tie};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -26,7 +28,7 @@ use crate::harness::check::check;
 use crate::harness::graph::Graph;
 use crate::harness::sql::{Database, Kind};
 use crate::harness::turnstile::Actor;
-use crate::harness::world::{PASSWORD, Person, World, archive_all, deliver_all};
+use crate::harness::world::{DAY, PASSWORD, Person, World, archive_all, deliver_all};
 
 /// A word that only the texts of deleted users contain.
 const SECRET: &str = "unforgettable";
@@ -144,7 +146,10 @@ impl Stage {
         }
         self.note(leaver).await;
         app.export_account(&viewer, Some(PASSWORD), None).await.unwrap();
+        app.export_account(&viewer, Some("wrong horse"), None).await.unwrap_err();
         app.mute(&viewer, id(3), MuteScope::All, None).await.unwrap();
+        app.mute(&viewer, id(2), MuteScope::All, None).await.unwrap();
+        app.unmute(&viewer, id(2)).await.unwrap();
         app.block(&viewer, id(5)).await.unwrap();
         let muter = app.authenticate(&people[0].token).await.unwrap();
         app.mute(&muter, id(self.next), MuteScope::All, None).await.unwrap();
@@ -197,6 +202,22 @@ impl Stage {
         self.world.redis.raw::<i64>(&["ZADD", &used, "1", &self.next.to_string()]);
     }
 
+    /// Lets a user and each of these view the profile of the other, and end a mute of the other.
+    async fn meet(&self, leaver: UserId, strangers: &[UserId]) {
+        let store = self.world.app.store();
+        let (keys, day) = (store.keys(), Day::of(self.world.clock.now()));
+        for strangers in strangers.chunks(500) {
+            let mut batch = Batch::new("meet");
+            let of_both = |&stranger: &UserId| [(leaver, stranger), (stranger, leaver)];
+            let commands = strangers.iter().flat_map(of_both).flat_map(|(one, other)| {
+                let noted = audience::note(keys, one, day, other);
+                [tie::add(keys, one, other), noted, audience::record(keys, other, day, one)]
+            });
+            let met = commands.map(|command| batch.push(command)).collect();
+            batch.send(store).await.unwrap().take_all(met).unwrap();
+        }
+    }
+
     /// Gives a user this number of follows, twice as many followers, and posts.
     async fn grow(&self, leaver: &Person, follows: usize, posts: usize) {
         let app = &self.world.app;
@@ -207,6 +228,7 @@ impl Stage {
         let of = |&follower: &UserId| ImportFollow { follower, followee: leaver, at };
         let edges = strangers[..follows].iter().map(by).chain(strangers.iter().map(of));
         app.import_follows(edges.collect()).await.unwrap();
+        self.meet(leaver, &strangers).await;
         let post = |number: usize| NewPost {
             references: References::of_text(&format!("#{SECRET}")),
             author: leaver,
@@ -385,5 +407,82 @@ async fn a_large_account_is_erased_by_workers_that_are_interrupted_again_and_aga
     }
     stage.finish().await;
     println!("{follows} follows, twice as many followers and {posts} posts: erased in {:?}", began.elapsed());
+    stage.check().await;
+}
+
+/// Returns the number of commands that Redis has executed since its statistics were reset.
+fn executed(stats: &str) -> u64 {
+    let calls = |line: &str| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok();
+    stats.lines().filter(|line| line.starts_with("cmdstat_")).filter_map(calls).sum()
+}
+
+#[tokio::test]
+async fn erasures_search_no_keys_and_cost_the_same_among_few_keys_and_many() {
+    let mut stage = Stage::new(Kind::Sqlite, 3).await;
+    let mut costs = Vec::new();
+    for strangers in [0, 3_000] {
+        if strangers > 0 {
+            stage.world.redis.raw::<String>(&["SET", "ff:{g}:next:user", "10"]);
+            Graph { users: strangers, follows: Vec::new() }.load(&stage.world.app, None).await;
+            stage.world.redis.raw::<String>(&["SET", "ff:{g}:next:user", &stage.next.to_string()]);
+            stage.strangers = strangers;
+        }
+        for _ in 0..3 {
+            let leaver = stage.leaver().await;
+            stage.live(&leaver).await;
+            stage.delete(&leaver).await;
+        }
+        stage.world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
+        stage.finish().await;
+        let stats: String = stage.world.redis.raw(&["INFO", "commandstats"]);
+        for search in ["cmdstat_scan:", "cmdstat_keys:"] {
+            assert!(!stats.contains(search), "{stats}");
+        }
+        costs.push(executed(&stats));
+        stage.check().await;
+    }
+    // Other commands, such as those that renew connections, are few.
+    assert!(costs[0].abs_diff(costs[1]) < costs[0] / 20, "{costs:?}");
+}
+
+#[tokio::test]
+async fn a_large_account_does_not_hold_up_the_jobs_of_others() {
+    let mut stage = Stage::new(Kind::Sqlite, 3).await;
+    let leaver = stage.leaver().await;
+    stage.live(&leaver).await;
+    stage.delete(&leaver).await;
+    stage.world.clock.advance(Duration::from_secs(61));
+    let redis = &stage.world.redis;
+    let due = stage.world.clock.now().as_millis().to_string();
+    redis.raw::<i64>(&["ZADD", "ff:{g}:account:jobs", &due, "2:ff"]);
+    let mut worker =
+        Actor::begin(&stage.world.app, async |app: App| drop(app.work_on_accounts().await)).await;
+    while redis.raw::<Option<String>>(&["ZSCORE", "ff:{g}:account:jobs", "2:ff"]).is_some() {
+        worker.step().await;
+    }
+    let record = format!("ff:{{u{}}}:user", stage.next);
+    assert_eq!(redis.raw::<i64>(&["EXISTS", &record]), 1, "the account is still being erased");
+    worker.finish().await;
+    stage.finish().await;
+    stage.check().await;
+}
+
+#[tokio::test]
+async fn visits_and_views_of_earlier_days_are_erased() {
+    let mut stage = Stage::new(Kind::Sqlite, 3).await;
+    let leaver = stage.leaver().await;
+    stage.live(&leaver).await;
+    // Into another period of notes.
+    stage.world.clock.advance(DAY * 9);
+    assert_eq!(stage.world.app.close_days().await.unwrap(), 1);
+    let query = "query ($id: ID!) { user(by: { id: $id }) { displayName } }";
+    stage.world.data(Some(&leaver.token), query, json!({ "id": stage.people[0].id })).await;
+    stage.world.data(Some(&stage.people[0].token), query, json!({ "id": leaver.id })).await;
+    let visits: Vec<String> = stage.world.redis.raw(&["KEYS", "ff:{v*}:visit"]);
+    let visitor = stage.next.to_string();
+    let of_leaver = visits.iter().filter(|key| stage.texts(key).contains(&visitor));
+    assert_eq!(of_leaver.count(), 2, "one of them is closed");
+    stage.delete(&leaver).await;
+    stage.finish().await;
     stage.check().await;
 }

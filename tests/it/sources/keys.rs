@@ -7,7 +7,7 @@ use crate::harness::world::{World, deliver_all};
 const SOURCE: &str = include_str!("../../../src/store/key.rs");
 
 /// The keys that `fanfold check` compares with others, each with what it finds.
-const CHECKED: [(&str, &str); 23] = [
+const CHECKED: [(&str, &str); 25] = [
     ("names", "wrong names"),
     ("subjects", "wrong subjects"),
     ("user", "wrong names"),
@@ -18,6 +18,8 @@ const CHECKED: [(&str, &str); 23] = [
     ("requests", "torn and dangling edges, requests to public accounts"),
     ("withheld", "accounts partly inactive"),
     ("inactive", "accounts partly inactive"),
+    ("muting", "mutes without a tie"),
+    ("ties", "mutes without a tie"),
     ("blocking", "torn blocks, follows across a block"),
     ("blockers", "torn blocks, follows across a block"),
     ("blocker_count", "torn blocks, follows across a block"),
@@ -40,7 +42,6 @@ const UNCHECKED: [(&str, &[&str]); 7] = [
         &[
             "secret",
             "sessions",
-            "muting",
             "post",
             "edits",
             "regions",
@@ -62,7 +63,22 @@ const UNCHECKED: [(&str, &[&str]); 7] = [
     ),
     ("changes in the same step as the list of posts", &["reposted"]),
     ("derived, and rebuilt when it is missing", &["recent", "timeline"]),
-    ("expires", &["void", "written", "export", "fence", "removed", "attempt", "audience", "known_addresses"]),
+    (
+        "expires",
+        &[
+            "void",
+            "written",
+            "export",
+            "fence",
+            "removed",
+            "attempt",
+            "audience",
+            "viewed",
+            "expiring",
+            "closed_visits",
+            "known_addresses",
+        ],
+    ),
     (
         "a bucket, which expires",
         &[
@@ -120,6 +136,38 @@ fn every_key_is_checked_or_needs_no_check() {
     assert!(forgotten.is_empty(), "check them in `app::check`, or state why not: {forgotten:?}");
     let gone: Vec<_> = known.iter().filter(|key| !methods.contains(key)).collect();
     assert!(gone.is_empty(), "no such keys any more: {gone:?}");
+}
+
+/// The keys of a user's slot that no file of the erasure deletes, each with the reason.
+const NOT_ERASED: [(&str, &str); 5] = [
+    ("void", "keeps the record from coming back, and expires"),
+    ("fence", "expires within a minute"),
+    ("find", "exists within a transaction only"),
+    ("attempt", "is deleted by its name in `expiring`"),
+    ("guesses", "is deleted by its name in `expiring`"),
+];
+
+/// The files of the erasure that delete keys of a user's slot.
+const ERASURE: [&str; 2] =
+    [include_str!("../../../src/store/erasure.rs"), include_str!("../../../src/store/account.rs")];
+
+#[test]
+fn every_key_of_a_user_is_erased() {
+    let mut name = "";
+    let mut of_users = Vec::new();
+    for line in SOURCE.lines().map(str::trim) {
+        if let Some(rest) = line.strip_prefix("pub fn ") {
+            name = if line.contains("Channel") { "" } else { rest.split(['(', '<']).next().unwrap() };
+        }
+        if !name.is_empty() && line.contains("self.key(Tag::User(") && name != "expiring_named" {
+            of_users.push(name);
+        }
+    }
+    assert!(of_users.len() > 25, "{of_users:?}");
+    let is_erased = |name: &str| ERASURE.iter().any(|file| file.contains(&format!("keys.{name}(")));
+    let is_exempt = |name: &str| NOT_ERASED.iter().any(|(other, _)| *other == name);
+    let forgotten: Vec<_> = of_users.iter().filter(|name| is_erased(name) == is_exempt(name)).collect();
+    assert!(forgotten.is_empty(), "delete them in `store::erasure`, or state why not: {forgotten:?}");
 }
 
 /// Returns the row of the key table for a record.

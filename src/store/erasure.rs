@@ -1,0 +1,74 @@
+//! Commands of an erasure: what is in the slots of others because of a user, and all keys of the user's own slot.
+//!
+//! Not here: the order of the steps (`app::account::erase`), and what has commands of its own, such as follows.
+
+use crate::model::clock::Day;
+use crate::model::id::UserId;
+use crate::store::command::{Command, command};
+use crate::store::key::{Key, Keys, Set};
+use crate::store::tree::{self, Shard};
+use crate::store::{audience, exclusion, tie};
+
+/// A tree of users in a user's slot, each of whom has something of the user in their own slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tree {
+    /// The users who block the user.
+    Blockers,
+    /// The users whose mutes and ties contain the user.
+    Ties,
+    /// The users whose viewers in this period contain the user.
+    Viewed(i64),
+    /// The users whose notes of viewed profiles contain the user, because they viewed the user's profile on this day.
+    Viewers(Day),
+}
+
+impl Tree {
+    /// Returns the trees of others with whom a user is connected by nothing else.
+    pub fn all(today: Day) -> impl Iterator<Item = Self> {
+        let viewed = audience::stored_periods(today).map(Self::Viewed);
+        std::iter::once(Self::Ties).chain(viewed).chain(audience::stored_days(today).map(Self::Viewers))
+    }
+
+    fn key(self, keys: &Keys, user: UserId, shard: Shard) -> Key<Set> {
+        match self {
+            Self::Blockers => keys.blocker_shard(user, shard.index()),
+            Self::Ties => keys.ties(user, shard.index()),
+            Self::Viewed(period) => keys.viewed(user, period, shard.index()),
+            Self::Viewers(day) => keys.audience(user, day, shard.index()),
+        }
+    }
+}
+
+/// Reads the elements of a shard of one of a user's trees.
+pub fn elements(keys: &Keys, user: UserId, tree: Tree, shard: Shard) -> Command<Vec<u64>> {
+    tree::elements(&tree.key(keys, user, shard))
+}
+
+/// Deletes a shard of one of a user's trees.
+pub fn delete_shard(keys: &Keys, user: UserId, tree: Tree, shard: Shard) -> Command<i64> {
+    command("UNLINK").key(&tree.key(keys, user, shard)).reply()
+}
+
+/// Removes a user from what a member of one of the user's trees has in their own slot, except from blocks.
+pub fn forget(keys: &Keys, user: UserId, tree: Tree, member: UserId) -> Vec<Command<bool>> {
+    match tree {
+        Tree::Blockers => Vec::new(),
+        Tree::Ties => vec![exclusion::forget(keys, member, user), tie::remove(keys, member, user)],
+        Tree::Viewed(period) => audience::forget(keys, member, period, user).collect(),
+        Tree::Viewers(day) => vec![audience::forget_note(keys, member, day, user)],
+    }
+}
+
+/// Deletes all keys of a user's slot that have fixed names, except those that go with the record, and the one that keeps the
+/// record from coming back. Returns the number of keys deleted.
+pub fn delete_own(keys: &Keys, user: UserId) -> Command<i64> {
+    let delete = command("UNLINK").key(&keys.muting(user)).key(&keys.blocking(user));
+    let delete = delete.key(&keys.blockers(user)).key(&keys.blocker_count(user)).key(&keys.written(user));
+    let delete = delete.key(&keys.export(user)).key(&keys.following(user)).key(&keys.followers(user));
+    let delete = delete.key(&keys.requesting(user)).key(&keys.requests(user)).key(&keys.withheld(user));
+    let delete = delete.key(&keys.reposted(user)).key(&keys.posts(user)).key(&keys.post_times(user));
+    let delete = delete.key(&keys.limited(user)).key(&keys.recent(user)).key(&keys.cold(user));
+    let delete = delete.key(&keys.gone(user)).key(&keys.timeline(user)).key(&keys.removed(user));
+    let delete = delete.key(&keys.expiring(user)).key(&keys.cost_of(user)).key(&keys.publishes_of(user));
+    delete.key(&keys.reports_of(user)).key(&keys.sign_ins_of(user)).reply()
+}
