@@ -14,5 +14,5 @@ if ARGV[1] == '' then
   if wait > 0 then return { false, wait } end
 end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
-note_expiring(KEYS[3], KEYS[1], tonumber(ARGV[4]), tonumber(ARGV[3]) * 1000)
+note_expiring(KEYS[3], KEYS[1], tonumber(ARGV[3]) * 1000)
 return { ARGV[2], 0 }

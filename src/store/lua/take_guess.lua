@@ -5,5 +5,5 @@
 -- Returns  { microseconds until there are enough tokens, 0 if they were taken; microseconds until the bucket is full }
 local wait, full =
   take_tokens(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]))
-if wait == 0 then note_expiring(KEYS[2], KEYS[1], tonumber(ARGV[1]), math.ceil(full / 1000) + SLACK) end
+if wait == 0 then note_expiring(KEYS[2], KEYS[1], math.ceil(full / 1000) + SLACK) end
 return { wait, full }
