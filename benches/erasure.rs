@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use fanfold::app::App;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
-use fanfold::model::clock::{Clock as _, Day, SystemClock, Timestamp};
+use fanfold::model::clock::{Clock as _, Day, SystemClock};
 use fanfold::model::details::References;
 use fanfold::model::id::UserId;
 use fanfold::model::moderation::ActionNote;
@@ -73,9 +73,10 @@ async fn main() {
     } else {
         Sizes { keys: 1_000, together: 3, each: 2 }
     };
-    let redis = Redis::start_with(None, &["--slowlog-log-slower-than", &LOGGED.to_string()]);
+    let redis = Redis::start(None);
     let app = redis.app(&["--post-hot-limit", "1000"]).await;
     let mut bench = Bench { connection: redis.client().get_connection().unwrap(), app };
+    bench.ask::<()>(&["CONFIG", "SET", "slowlog-log-slower-than", &LOGGED.to_string()]);
     let people = users(&bench.app, sizes.together + 1 + sizes.each).await;
     let (leavers, others) = people.split_at(sizes.together + 1);
     for &leaver in leavers {
