@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::app::error::{Error, Faults, Field, Reason, Rejection};
-use crate::app::password::Slot;
+use crate::app::password::{Slot, Verdict};
 use crate::app::read::{Pending, Read, Requests};
 use crate::app::throttle::{Attempt, admit, source, source_of};
 use crate::app::viewer::{Credential, KnownVersion, SessionCredential, SignedIn, Viewer};
@@ -16,7 +16,7 @@ use crate::model::address::Address;
 use crate::model::clock::Day;
 use crate::model::digest::Digest;
 use crate::model::id::UserId;
-use crate::model::secret::{Password, PasswordHash, Token};
+use crate::model::secret::{Password, PasswordAttempt, PasswordHash, Token};
 use crate::model::session::{Label, Session, SessionId};
 use crate::model::user::Username;
 use crate::store::batch::Batch;
@@ -58,7 +58,8 @@ pub struct Opened {
 
 impl App {
     /// Signs a user in, which cancels a deletion of the account. Makes two round trips and one password verification,
-    /// whether or not the user exists, plus two round trips if the password is correct. A throttled attempt costs no verification.
+    /// whether or not the user exists, plus two round trips if the password is correct. A wrong password that was not typed
+    /// in its prepared form takes two verifications. A throttled attempt costs no verification.
     pub async fn login(
         &self,
         username: &str,
@@ -70,7 +71,7 @@ impl App {
         let Some(label) = faults.check(Field::Label, Label::parse(label.unwrap_or_default())) else {
             return Err(faults.into_error());
         };
-        let password = Password::attempt(password);
+        let password = PasswordAttempt::new(password);
         let slot = self.0.passwords.enter(source(username, from)).await?;
         // The password may change during verification; the next attempt reads the new password. So does an attempt after
         // a deletion of the account was cancelled.
@@ -81,15 +82,19 @@ impl App {
                 self.take_back(&attempt).await;
                 return Err(slot.reject(rejection).await);
             }
-            let right = match slot.verify(password.clone(), hash.clone()).await {
+            let verified = match slot.verify(&password, hash).await {
                 Err(error @ Error::Rejected(_)) => {
                     self.take_back(&attempt).await;
                     return Err(error);
                 }
-                right => right?,
-            };
-            let (Some(verified), true) = (hash, right) else {
-                return Err(wrong_credentials());
+                verdict => match verdict? {
+                    Verdict::Right(hash) => hash,
+                    Verdict::RightAsTyped(hash) => {
+                        self.renew_hash(user, &slot, password.prepared.clone(), hash).await?
+                    }
+                    Verdict::Wrong => return Err(wrong_credentials()),
+                    Verdict::Displaced(rejection) => return Err(rejection),
+                },
             };
             let ending = self.welcome(user, &attempt).await?;
             let (opened, stored) = self.new_session(user, &label);
@@ -237,14 +242,17 @@ impl App {
         let (slot, hash) = self.begin_check(signed_in.user, session.id, from).await?;
         let from = from.map(|from| from.digest());
         let changed = async {
-            let right = slot.verify(Password::attempt(current), hash.clone()).await?;
-            let (Some(verified), true) = (hash, right) else {
-                return Err(wrong_current_password());
-            };
-            Ok((verified, slot.hash(new).await?))
+            match slot.verify(&PasswordAttempt::new(current), hash).await? {
+                Verdict::Right(verified) | Verdict::RightAsTyped(verified) => {
+                    Ok(Ok((verified, slot.hash(new).await?)))
+                }
+                Verdict::Wrong => Ok(Err(wrong_current_password())),
+                Verdict::Displaced(rejection) => Ok(Err(rejection)),
+            }
         };
         match changed.await {
-            Ok((verified, new)) => self.write_password(signed_in, session, &verified, &new, from).await,
+            Ok(Ok((verified, new))) => self.write_password(signed_in, session, &verified, &new, from).await,
+            Ok(Err(error)) => Err(error),
             Err(error @ Error::Rejected(Rejection::Busy { .. })) => {
                 self.refund_session(signed_in.user, session.id).await;
                 Err(error)
@@ -268,15 +276,20 @@ impl App {
         let current = current.ok_or_else(missing)?;
         let (slot, hash) = self.begin_check(signed_in.user, session, from).await?;
         let from = from.map(|from| from.digest());
-        let right = match slot.verify(Password::attempt(current), hash.clone()).await {
+        let current = PasswordAttempt::new(current);
+        match slot.verify(&current, hash).await {
             Err(error @ Error::Rejected(_)) => {
                 self.refund_session(signed_in.user, session).await;
                 return Err(error);
             }
-            right => right?,
-        };
-        if hash.is_none() || !right {
-            return Err(wrong_current_password());
+            verdict => match verdict? {
+                Verdict::Right(_) => {}
+                Verdict::RightAsTyped(hash) => {
+                    self.renew_hash(signed_in.user, &slot, current.prepared, hash).await?;
+                }
+                Verdict::Wrong => return Err(wrong_current_password()),
+                Verdict::Displaced(rejection) => return Err(rejection),
+            },
         }
         let mut batch = Batch::new("confirm password: settle");
         let given_back = batch.push(self.return_for_session(signed_in.user, session));
@@ -285,6 +298,25 @@ impl App {
         replies.take(given_back)?;
         replies.take_all(charged)?;
         Ok(())
+    }
+
+    /// Replaces the hash of a password as typed, which an earlier version of Fanfold has made, by a hash of the prepared
+    /// form. Returns the hash that the user has now. Makes one round trip; none if another job displaces the hashing, in
+    /// which case the hash stays until the next attempt.
+    async fn renew_hash(
+        &self,
+        user: UserId,
+        slot: &Slot,
+        prepared: Password,
+        verified: PasswordHash,
+    ) -> Result<PasswordHash, Error> {
+        let new = match slot.hash(prepared).await {
+            Err(Error::Rejected(_)) => return Ok(verified),
+            new => new?,
+        };
+        let renew = user::renew_hash(self.keys(), user, &verified, &new);
+        let is_renewed = renew.send("password: renew", self.store()).await?;
+        Ok(if is_renewed { new } else { verified })
     }
 
     /// Begins to check the current password of the user of a session: enters the queue, and reads the password's hash.

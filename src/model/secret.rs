@@ -7,12 +7,24 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
 use crate::model::id::UserId;
 use crate::model::rng::Rng;
 use crate::model::text::Violation;
 
-/// A password, as typed. A new password has 8 to 256 bytes.
+/// A password in its prepared form, or as typed. A new password has 8 to 256 bytes in its prepared form.
+///
+/// # Preparation
+/// Keyboards and systems write the same text in different code points: é as one or as two, a space as U+0020 or U+00A0. So
+/// a password is changed by the rules of the PRECIS profile `OpaqueString` (RFC 8265, section 4.2): each non-ASCII space
+/// becomes an ASCII space, and the text is normalized to NFC. Case and compatible characters stay different.
+///
+/// The profile also rejects characters, which is left out here: its table of them ends with Unicode 6.3, it rejects
+/// characters that users have in their passwords already, such as joined emoji, and it looks at them before the
+/// normalization, so that it rejects Korean in one form and accepts it in another. Without that, the prepared form depends
+/// on no table that grows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(Box<[u8]>);
 
@@ -21,29 +33,58 @@ impl Password {
     const SHORTEST: usize = 8;
     /// Maximum length of a password, in bytes.
     const LONGEST: usize = 256;
+    /// Number of bytes of a typed text that are prepared. Preparation makes no text more than three times shorter, so a
+    /// longer text is longer than any password.
+    const PREPARED: usize = 4 * Self::LONGEST;
 
-    /// Validates a new password.
+    /// Validates a new password, and prepares it.
     pub fn choose(text: &str) -> Result<Self, Violation> {
-        match text.len() {
+        let prepared = prepare(text);
+        match prepared.len() {
             0..Self::SHORTEST => {
                 Err(Violation::too_short(Self::SHORTEST, "A password has at least 8 bytes."))
             }
-            Self::SHORTEST..=Self::LONGEST => Ok(Self(text.as_bytes().into())),
+            Self::SHORTEST..=Self::LONGEST => Ok(Self(prepared.into_bytes().into())),
             _ => Err(Violation::too_long(Self::LONGEST, "A password has at most 256 bytes.")),
         }
-    }
-
-    /// Accepts any string as a password to verify, because an invalid password is merely wrong. Truncates the
-    /// string to one byte more than the maximum length, which bounds the cost of verification.
-    #[must_use]
-    pub fn attempt(text: &str) -> Self {
-        Self(text.as_bytes()[..text.len().min(Self::LONGEST + 1)].into())
     }
 
     /// Returns the password's bytes.
     #[must_use]
     pub fn expose(&self) -> &[u8] {
         &self.0
+    }
+}
+
+/// Returns the prepared form of a text, or of as much of it as shows that it is longer than any password.
+fn prepare(text: &str) -> String {
+    let is_space = |character: char| character.general_category() == GeneralCategory::SpaceSeparator;
+    let start = &text[..text.floor_char_boundary(Password::PREPARED)];
+    start.chars().map(|character| if is_space(character) { ' ' } else { character }).nfc().collect()
+}
+
+/// A password to verify. Any text is one, because an invalid password is merely wrong.
+#[derive(Clone, Debug)]
+pub struct PasswordAttempt {
+    /// The password in its prepared form.
+    pub prepared: Password,
+    /// The password as typed; `None` if it is the same, or too long. Earlier versions of Fanfold have hashed passwords as
+    /// typed.
+    pub typed: Option<Password>,
+}
+
+impl PasswordAttempt {
+    /// Prepares a typed text. Truncates it to one byte more than the maximum length, which bounds the cost of
+    /// verification.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let prepared = prepare(text);
+        let is_other = text.len() <= Password::LONGEST && prepared != text;
+        let length = prepared.len().min(Password::LONGEST + 1);
+        Self {
+            prepared: Password(prepared.as_bytes()[..length].into()),
+            typed: is_other.then(|| Password(text.as_bytes().into())),
+        }
     }
 }
 
@@ -175,6 +216,10 @@ impl fmt::Display for TokenHash {
 
 #[cfg(test)]
 mod tests {
+    use precis_profiles::OpaqueString;
+    use precis_profiles::precis_core::profile::PrecisFastInvocation as _;
+    use proptest::{prop_assert_eq, proptest};
+
     use super::*;
     use crate::model::text::ViolationKind;
 
@@ -216,8 +261,50 @@ mod tests {
         // A text longer than any password never matches, wherever its character boundaries are.
         let right = "a".repeat(255);
         for wrong in [right.clone() + "🦀🦀", right.clone() + "aa", right.clone() + "a"] {
-            assert_ne!(Password::attempt(&wrong), Password::choose(&right).unwrap());
+            assert_ne!(PasswordAttempt::new(&wrong).prepared, Password::choose(&right).unwrap());
         }
-        assert_eq!(Password::attempt(&"a".repeat(10_000)).expose().len(), 257);
+        assert_eq!(PasswordAttempt::new(&"a".repeat(10_000)).prepared.expose().len(), 257);
+    }
+
+    #[test]
+    fn the_length_of_a_password_is_that_of_its_prepared_form() {
+        let kelvins = "\u{212a}".repeat(256);
+        assert_eq!(Password::choose(&kelvins).unwrap().expose(), "K".repeat(256).as_bytes());
+        assert_eq!(Password::choose(&(kelvins.clone() + "K")).unwrap_err().kind, ViolationKind::TooLong);
+        assert_eq!(Password::choose("\u{212a}\u{212a}\u{212a}").unwrap_err().kind, ViolationKind::TooShort);
+        let attempt = PasswordAttempt::new(&kelvins.repeat(20));
+        assert_eq!((attempt.prepared.expose().len(), attempt.typed), (257, None));
+        assert!(PasswordAttempt::new(&kelvins).typed.is_none(), "no earlier password was as long");
+        assert!(PasswordAttempt::new("correct horse").typed.is_none());
+        assert!(PasswordAttempt::new("correct\u{a0}horse").typed.is_some());
+    }
+
+    #[test]
+    fn characters_that_the_profile_rejects_are_prepared_as_well() {
+        let jamo = "\u{1112}\u{1161}\u{11ab}";
+        for (typed, prepared) in [
+            ("e\u{301} \u{1f469}\u{200d}\u{1f680}", "é \u{1f469}\u{200d}\u{1f680}"),
+            ("\u{1f92f}\u{3000}e\u{301}", "\u{1f92f} é"),
+            (jamo, "한"),
+            ("a\u{b7}b\u{2003}c", "a·b c"),
+            ("tab\tand\u{0}nul", "tab\tand\u{0}nul"),
+        ] {
+            assert!(OpaqueString::enforce(typed).is_err(), "{typed:?}");
+            assert_eq!(prepare(typed), prepared);
+            assert_eq!(prepare(prepared), prepared);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_prepared_password_is_that_of_the_profile_in_every_form(text in "\\PC{0,20}") {
+            let prepared = prepare(&text);
+            if let Ok(enforced) = OpaqueString::enforce(&text) {
+                prop_assert_eq!(&prepared, &enforced);
+            }
+            for other in [text.nfc().collect::<String>(), text.nfd().collect(), prepared.clone()] {
+                prop_assert_eq!(&prepare(&other), &prepared);
+            }
+        }
     }
 }

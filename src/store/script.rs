@@ -136,6 +136,7 @@ scripts! {
     REMOVE_FROM_SET = "part/tree" "part/compact" "remove_from_set";
     REMOVE_FROM_TREE = "part/tree" "remove_from_tree";
     REACTIVATE_USER = "reactivate_user";
+    RENEW_HASH = "renew_hash";
     REPORT = "report";
     REQUEUE_JOBS = "part/turns" "requeue_jobs";
     REQUEUE_POSTS = "requeue_posts";

@@ -231,6 +231,13 @@ pub fn set_password(keys: &Keys, user: UserId, new: &PasswordHash) -> Command<bo
     set.key(&keys.sessions(user)).arg(new.expose()).reply()
 }
 
+/// Replaces a user's password hash by another hash of the same password, if it is still `verified`. Returns true if the
+/// user has the new hash now.
+pub fn renew_hash(keys: &Keys, user: UserId, verified: &PasswordHash, new: &PasswordHash) -> Command<bool> {
+    let renew = call(&script::RENEW_HASH).key(&keys.secret(user));
+    renew.arg(verified.expose()).arg(new.expose()).reply()
+}
+
 /// The outcome of a password change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PasswordChange {

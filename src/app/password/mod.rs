@@ -21,7 +21,7 @@ use self::workers::{Call, Workers};
 use crate::app::error::{Broken, Error, Rejection};
 use crate::config::AccountConfig;
 use crate::model::rng::Rng;
-use crate::model::secret::{Password, PasswordHash};
+use crate::model::secret::{Password, PasswordAttempt, PasswordHash};
 
 pub(super) use self::turns::Source;
 
@@ -56,6 +56,19 @@ pub(super) struct Passwords {
 pub(super) struct Slot {
     passwords: Passwords,
     taken: Arc<Taken>,
+}
+
+/// The outcome of verifying a password.
+pub(super) enum Verdict {
+    /// The password is right. Has the hash that it was verified against.
+    Right(PasswordHash),
+    /// The password as typed is right, because an earlier version of Fanfold has made this hash.
+    RightAsTyped(PasswordHash),
+    /// The password is wrong.
+    Wrong,
+    /// The prepared form is wrong, and another job has displaced this one before the password as typed was verified. Has
+    /// the rejection. The attempt's tokens are not returned: a flood would make guesses free.
+    Displaced(Error),
 }
 
 /// A place that is released on drop.
@@ -127,8 +140,27 @@ impl Slot {
         Ok(PasswordHash::from_phc(hash.to_string()))
     }
 
+    /// Verifies a password against a hash: its prepared form, and if that is wrong and not what was typed, the password as
+    /// typed. Each waits for a turn. Without a hash, does the same work, and the password is wrong.
+    pub(super) async fn verify(
+        &self,
+        attempt: &PasswordAttempt,
+        hash: Option<PasswordHash>,
+    ) -> Result<Verdict, Error> {
+        if self.matches(attempt.prepared.clone(), hash.clone()).await? {
+            return Ok(hash.map_or(Verdict::Wrong, Verdict::Right));
+        }
+        let Some(typed) = attempt.typed.clone() else { return Ok(Verdict::Wrong) };
+        Ok(match self.matches(typed, hash.clone()).await {
+            Ok(true) => hash.map_or(Verdict::Wrong, Verdict::RightAsTyped),
+            Ok(false) => Verdict::Wrong,
+            Err(rejection @ Error::Rejected(_)) => Verdict::Displaced(rejection),
+            Err(error) => return Err(error),
+        })
+    }
+
     /// Returns true if the password matches the hash. Without a hash, does the same work and returns false.
-    pub(super) async fn verify(&self, password: Password, hash: Option<PasswordHash>) -> Result<bool, Error> {
+    async fn matches(&self, password: Password, hash: Option<PasswordHash>) -> Result<bool, Error> {
         let known = hash.is_some();
         let verified = Arc::clone(&self.passwords.verified);
         let verify = move || {

@@ -23,6 +23,7 @@ mod lists;
 mod moderation;
 mod operation;
 mod partial;
+mod password;
 mod period;
 mod persisted;
 mod post;

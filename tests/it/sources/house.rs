@@ -74,8 +74,8 @@ const HOMES: [(&str, &[&str]); 51] = [
     ("tokio_util", &["graphql", "http"]),
     ("toml", &["config/file.rs", "config/key.rs"]),
     ("tracing_opentelemetry", &["cli/trace.rs", "http/trace.rs"]),
-    ("unicode_normalization", &["model/entity"]),
-    ("unicode_properties", &["model/entity"]),
+    ("unicode_normalization", &["model/entity", "model/secret.rs"]),
+    ("unicode_properties", &["model/entity", "model/secret.rs"]),
 ];
 
 fn code(line: &str) -> &str {
