@@ -9,6 +9,7 @@ pub mod archive;
 pub mod audience;
 pub mod charge;
 pub mod check;
+mod counter;
 mod deadline;
 pub mod delivery;
 pub mod doctor;
@@ -29,7 +30,6 @@ mod per_user;
 pub mod post;
 pub mod rate_limit;
 pub mod read;
-mod recovery;
 pub mod region;
 pub mod relation;
 pub mod repair;
@@ -46,6 +46,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tokio::sync::OnceCell;
 
+use crate::app::counter::Raised;
 use crate::app::delivery::mark::DeliveredMark;
 use crate::app::exclusion::ExclusionCache;
 use crate::app::feature::Entered;
@@ -55,7 +56,6 @@ use crate::app::once::Once;
 use crate::app::own_writes::Consistency;
 use crate::app::password::Passwords;
 use crate::app::per_user::PerUser;
-use crate::app::recovery::Recovery;
 use crate::app::timeline::Strategy;
 use crate::app::timeline::look::TimelineLooks;
 use crate::app::visit::{Counts, Visits};
@@ -132,8 +132,8 @@ struct ProcessState {
     /// Greatest post id that this process has issued or read as a watermark. Clients may hold cursors up to this id, so
     /// this id and all smaller ids must not be reissued.
     last_issued: AtomicU64,
-    /// State of the post counter's recovery after a Redis restart.
-    recovery: Recovery,
+    /// The Redis restarts after which the counters of ids were raised.
+    raised: Raised,
 }
 
 impl ProcessState {
@@ -152,7 +152,7 @@ impl ProcessState {
             subjects: SubjectCache::default(),
             entered: Entered::default(),
             last_issued: AtomicU64::default(),
-            recovery: Recovery::default(),
+            raised: Raised::default(),
         }
     }
 }

@@ -48,11 +48,11 @@ impl App {
     /// notes examined. The next round retries operations that could not be repaired; they do not block other
     /// operations.
     pub async fn repair(&self) -> Result<usize, Error> {
-        let recovered = self.finish_recovery().await;
-        if let Err(error) = &recovered
+        let raised = self.finish_counters().await;
+        if let Err(error) = &raised
             && self.gives_up_after(error)
         {
-            return recovered.map(|()| 0);
+            return raised.map(|()| 0);
         }
         let latest = self.now().minus(REPAIRED_AFTER);
         let mut seen = 0;
@@ -86,7 +86,7 @@ impl App {
             open = rest;
         }
         let settled = self.repair_publishing().await?;
-        recovered.map(|()| seen + settled)
+        raised.map(|()| seen + settled)
     }
 
     /// Returns the intents of several partitions. In a cluster, some may be unavailable.

@@ -285,8 +285,8 @@ impl App {
             draft::settle(self.keys(), &issued.drafts).send("publish: settle", self.store()).await?;
             return Err(too_many(wait));
         }
-        while !self.has_recovered() {
-            // Redis has restarted since the last recovery and may have issued duplicate ids.
+        while !self.are_counters_raised() {
+            // Redis has restarted since the counters were raised and may have issued duplicate ids.
             draft::settle(self.keys(), &issued.drafts).send("publish: settle", self.store()).await?;
             deadline.check()?;
             issued = self.issue(posts, attempt, began, None).await?;
@@ -318,7 +318,7 @@ impl App {
         began: Timestamp,
         charged: Option<UserId>,
     ) -> Result<Issued, Error> {
-        self.recover().await?;
+        self.check_counters().await?;
         let note = |post: &&NewPost| Note {
             author: post.author,
             created_at: post.created_at,
