@@ -7,6 +7,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 use crate::model::clock::Timestamp;
+use crate::model::code::Code;
 use crate::model::moderator::Moderator;
 use crate::model::page::InListOrder;
 use crate::model::rng::Rng;
@@ -14,34 +15,25 @@ use crate::model::text::{Rule, texts};
 
 /// The code of an invite: 16 characters, which contain 80 random bits. A client that has the code can use the invite.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct InviteCode([u8; Self::LENGTH]);
+pub struct InviteCode(Code<16>);
 
 impl InviteCode {
-    /// Number of characters of a code.
-    pub const LENGTH: usize = 16;
-    /// The characters of codes: digits and lower-case letters, without the letters that are easily mistaken for others.
-    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-
     /// Issues a new random code.
     #[must_use]
     pub fn issue(rng: &Rng) -> Self {
-        let random: [u8; Self::LENGTH] = rng.bytes();
-        Self(random.map(|byte| Self::ALPHABET[usize::from(byte) % Self::ALPHABET.len()]))
+        Self(Code::issue(rng))
     }
 
     /// Parses a code, as typed; `None` if no invite has such a code. Ignores case and surrounding white space.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let code: [u8; Self::LENGTH] = text.trim().as_bytes().try_into().ok()?;
-        let code = code.map(|byte| byte.to_ascii_lowercase());
-        code.iter().all(|byte| Self::ALPHABET.contains(byte)).then_some(Self(code))
+        Code::parse(text).map(Self)
     }
 
     /// Returns the code as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        // A code consists of ASCII characters.
-        std::str::from_utf8(&self.0).unwrap_or_default()
+        self.0.as_str()
     }
 }
 

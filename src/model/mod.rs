@@ -5,6 +5,7 @@
 pub mod account;
 pub mod address;
 pub mod clock;
+mod code;
 pub mod details;
 pub mod digest;
 pub mod edit;
