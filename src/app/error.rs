@@ -141,10 +141,12 @@ pub enum Reason {
     Taken,
     /// The object does not exist.
     NotFound,
-    /// The username or the password is wrong. The error deliberately does not reveal which.
+    /// The username, the password or the recovery code is wrong. The error deliberately does not reveal which.
     WrongCredentials,
     /// The account is suspended.
     Suspended,
+    /// The account is suspended or deleted.
+    Inactive,
     /// An existing application manages the user's sign-in.
     ExternalSignIn,
     /// The user cannot perform this action on themselves.

@@ -15,6 +15,7 @@ pub(super) struct Entered {
     boundaries: OnceCell<()>,
     inactivity: OnceCell<()>,
     conversations: OnceCell<()>,
+    recovery: OnceCell<()>,
 }
 
 impl Entered {
@@ -24,6 +25,7 @@ impl Entered {
             Feature::Boundaries => &self.boundaries,
             Feature::Inactivity => &self.inactivity,
             Feature::Conversations => &self.conversations,
+            Feature::Recovery => &self.recovery,
         }
     }
 }

@@ -57,6 +57,8 @@ pub struct Changes {
     pub timeline: Option<Instant>,
     /// True if the user's sessions may have changed.
     pub sessions: bool,
+    /// True if the user's pending recovery may have changed.
+    pub recovery: bool,
     /// Users whose relation to this user has changed.
     pub relations: BTreeSet<UserId>,
     /// True if relations to users not in `relations` may have changed as well.
@@ -66,12 +68,18 @@ pub struct Changes {
 impl Changes {
     /// Returns true if nothing has changed.
     fn is_empty(&self) -> bool {
-        self.timeline.is_none() && !self.sessions && self.relations.is_empty() && !self.has_missed
+        let Self { timeline, sessions, recovery, relations, has_missed } = self;
+        timeline.is_none() && !sessions && !recovery && relations.is_empty() && !has_missed
     }
 
     /// Returns the changes that a subscriber may have missed before the process subscribed to the user.
     fn anything() -> Self {
-        Self { sessions: true, ..Self::of_timeline(Instant::now()) }
+        Self::that_polls_find(Instant::now())
+    }
+
+    /// Returns the changes of data that subscribers poll, which may have happened by `at`.
+    fn that_polls_find(at: Instant) -> Self {
+        Self { sessions: true, recovery: true, ..Self::of_timeline(at) }
     }
 
     fn of_timeline(at: Instant) -> Self {
@@ -81,6 +89,7 @@ impl Changes {
     fn add(&mut self, other: Self) {
         self.timeline = self.timeline.max(other.timeline);
         self.sessions |= other.sessions;
+        self.recovery |= other.recovery;
         self.has_missed |= other.has_missed;
         self.relations.extend(other.relations);
         if self.relations.len() > MOST_RELATIONS {
@@ -173,7 +182,7 @@ impl Listener {
             let changes = std::mem::take(&mut *lock(&self.mailbox.changes));
             if !is_rung {
                 let due = std::mem::replace(&mut self.looked_at, Instant::now() + LOOKED_AFTER);
-                let mut all = Changes { sessions: true, ..Changes::of_timeline(due) };
+                let mut all = Changes::that_polls_find(due);
                 all.add(changes);
                 return all;
             }
@@ -288,6 +297,7 @@ impl App {
             match signal {
                 Signal::Timeline(user) => listeners.put(user, &Changes::of_timeline(Instant::now())),
                 Signal::Sessions(user) => listeners.put(user, &Changes { sessions: true, ..changes }),
+                Signal::Recovery(user) => listeners.put(user, &Changes { recovery: true, ..changes }),
                 Signal::Relation(user, other) => {
                     listeners.put(user, &Changes { relations: BTreeSet::from([other]), ..changes });
                 }

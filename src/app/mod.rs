@@ -30,6 +30,7 @@ mod per_user;
 pub mod post;
 pub mod rate_limit;
 pub mod read;
+pub mod recovery;
 pub mod region;
 pub mod relation;
 pub mod repair;

@@ -16,11 +16,13 @@ use crate::model::address::Address;
 use crate::model::clock::Day;
 use crate::model::digest::Digest;
 use crate::model::id::UserId;
+use crate::model::recovery::PendingRecovery;
 use crate::model::secret::{Password, PasswordAttempt, PasswordHash, Token};
 use crate::model::session::{Label, Session, SessionId};
 use crate::model::user::Username;
 use crate::store::batch::Batch;
 use crate::store::name::{self, Holder};
+use crate::store::recovery;
 use crate::store::session::{self, Ending, OpenOutcome, StoredSession};
 use crate::store::user::{self, PasswordChange};
 
@@ -56,8 +58,17 @@ pub struct Opened {
     pub viewer: Viewer,
 }
 
+/// A password check of a session's user, before the verification.
+struct Check {
+    slot: Slot,
+    /// Hash of the current password; `None` if the user has none.
+    hash: Option<PasswordHash>,
+    /// The user's recovery, expired or not; `None` if there is none.
+    pending: Option<PendingRecovery>,
+}
+
 impl App {
-    /// Signs a user in, which cancels a deletion of the account. Makes two round trips and one password verification,
+    /// Signs a user in, which cancels a deletion of the account, and voids a moderator's recovery code. Makes two round trips and one password verification,
     /// whether or not the user exists, plus two round trips if the password is correct. A wrong password that was not typed
     /// in its prepared form takes two verifications. A throttled attempt costs no verification.
     pub async fn login(
@@ -150,15 +161,18 @@ impl App {
         Ok((replies.take(hash)?, sign_ins.rejection(&mut replies)?))
     }
 
-    /// Settles a correct attempt. Returns the sessions to end when the new session is opened: all sessions if
+    /// Settles a correct attempt, and records that the sign-in voids a pending recovery. Returns the sessions to end when the new session is opened: all sessions if
     /// users may have only one; otherwise, expired sessions and, beyond the limit, the least recently used
     /// sessions.
     async fn welcome(&self, user: UserId, attempt: &Attempt) -> Result<Ending, Error> {
         let mut batch = Batch::new("login: sessions");
         let settled = self.settle(user, attempt, &mut batch);
         let sessions = batch.push(session::read_all(self.keys(), user));
+        let stored = batch.push(recovery::read(self.keys(), user));
         let mut replies = batch.send(self.store()).await?;
         settled.check(&mut replies)?;
+        let pending = replies.take(stored)?.map(|stored| stored.pending);
+        self.log_voided(user, pending.as_ref(), "Signed in with the password.").await?;
         if self.0.rules.account.session_single {
             return Ok(Ending::All);
         }
@@ -224,8 +238,9 @@ impl App {
         Err(Error::rule(Reason::NotFound, Field::SessionId, "This session does not exist."))
     }
 
-    /// Changes the viewer's password. The requesting session continues under a new token, and all other
-    /// sessions of the user end. Makes two round trips. Fails for a viewer without a session.
+    /// Changes the viewer's password. The requesting session continues under a new token, all other sessions of the user
+    /// end, and a moderator's recovery code is void. Makes two round trips, plus one if such a code is pending. Fails for a
+    /// viewer without a session.
     pub async fn change_password(
         &self,
         viewer: &Viewer,
@@ -239,7 +254,7 @@ impl App {
         let Some(new) = faults.check(Field::NewPassword, Password::choose(new)) else {
             return Err(faults.into_error());
         };
-        let (slot, hash) = self.begin_check(signed_in.user, session.id, from).await?;
+        let Check { slot, hash, pending } = self.begin_check(signed_in.user, session.id, from).await?;
         let from = from.map(|from| from.digest());
         let changed = async {
             match slot.verify(&PasswordAttempt::new(current), hash).await? {
@@ -251,7 +266,10 @@ impl App {
             }
         };
         match changed.await {
-            Ok(Ok((verified, new))) => self.write_password(signed_in, session, &verified, &new, from).await,
+            Ok(Ok((verified, new))) => {
+                self.log_voided(signed_in.user, pending.as_ref(), "Changed the password.").await?;
+                self.write_password(signed_in, session, &verified, &new, from).await
+            }
             Ok(Err(error)) => Err(error),
             Err(error @ Error::Rejected(Rejection::Busy { .. })) => {
                 self.refund_session(signed_in.user, session.id).await;
@@ -274,7 +292,7 @@ impl App {
         let Some(session) = signed_in.session() else { return Ok(()) };
         let missing = || Error::rule(Reason::Invalid, Field::CurrentPassword, "Enter your current password.");
         let current = current.ok_or_else(missing)?;
-        let (slot, hash) = self.begin_check(signed_in.user, session, from).await?;
+        let Check { slot, hash, .. } = self.begin_check(signed_in.user, session, from).await?;
         let from = from.map(|from| from.digest());
         let current = PasswordAttempt::new(current);
         match slot.verify(&current, hash).await {
@@ -326,32 +344,34 @@ impl App {
         user: UserId,
         session: SessionId,
         from: Option<Address>,
-    ) -> Result<(Slot, Option<PasswordHash>), Error> {
+    ) -> Result<Check, Error> {
         let slot = self.0.passwords.enter(source_of(user, from)).await?;
         let from = from.map(|from| from.digest());
-        let (hash, rejection) = self.password_to_change(user, session, from).await?;
+        let (hash, pending, rejection) = self.password_to_change(user, session, from).await?;
         if let Some(rejection) = rejection {
             self.refund_session(user, session).await;
             return Err(slot.reject(rejection).await);
         }
-        Ok((slot, hash))
+        Ok(Check { slot, hash, pending })
     }
 
-    /// Returns the current password's hash. Also returns a rejection if too many correct passwords were
-    /// entered recently. Fails if there were too many attempts.
+    /// Returns the current password's hash and the user's recovery, expired or not. Also returns a rejection if too many
+    /// correct passwords were entered recently. Fails if there were too many attempts.
     async fn password_to_change(
         &self,
         user: UserId,
         session: SessionId,
         from: Option<Digest>,
-    ) -> Result<(Option<PasswordHash>, Option<Error>), Error> {
+    ) -> Result<(Option<PasswordHash>, Option<PendingRecovery>, Option<Error>), Error> {
         let mut batch = Batch::new("change password: read");
         let taken = batch.push(self.take_for_session(user, session));
         let sign_ins = self.look_at_sign_ins(user, from, &mut batch);
         let hash = batch.push(user::password(self.keys(), user));
+        let stored = batch.push(recovery::read(self.keys(), user));
         let mut replies = batch.send(self.store()).await?;
         admit(replies.take(taken)?)?;
-        Ok((replies.take(hash)?, sign_ins.rejection(&mut replies)?))
+        let pending = replies.take(stored)?.map(|stored| stored.pending);
+        Ok((replies.take(hash)?, pending, sign_ins.rejection(&mut replies)?))
     }
 
     async fn write_password(

@@ -14,6 +14,9 @@
 //! an account has a bucket like any other name. While an applicable bucket is empty, the server does not
 //! verify even a correct password.
 //!
+//! Attempts with a recovery code take a token from the address's bucket alone, because a bucket of the account
+//! would let strangers keep its owner from recovering it. A code is too long to be guessed.
+//!
 //! Correct passwords take tokens from separate buckets, one per user and one per address. Hashing a correct
 //! password costs as much as hashing a wrong password, so these buckets bound the hashing that a client can
 //! cause with its own accounts. The server checks these buckets before it verifies a password, and charges
@@ -239,6 +242,19 @@ impl App {
         let give_back = bucket::give_back(&bucket, limit, 1, self.now());
         // If this fails, the token refills over time.
         drop(give_back.send("register: refund", self.store()).await);
+    }
+
+    /// Takes a token from the address's bucket for an attempt to recover an account.
+    pub(super) fn take_for_recovery(&self, from: Address) -> Command<Taken> {
+        bucket::take(&self.keys().logins_from(from.digest()), self.limit_by_address(), 1, self.now())
+    }
+
+    /// Returns the token to the address's bucket if the queue was full and the code was not checked. Makes one round trip.
+    pub(super) async fn refund_recovery(&self, from: Address) {
+        let bucket = self.keys().logins_from(from.digest());
+        let give_back = bucket::give_back(&bucket, self.limit_by_address(), 1, self.now());
+        // If this fails, the token refills over time.
+        drop(give_back.send("recover: refund", self.store()).await);
     }
 
     /// Records a registration's address as known for the account. Makes one round trip.

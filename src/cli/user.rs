@@ -17,7 +17,8 @@ use crate::model::moderation::{AccountDetails, AccountStatus, ActionNote};
 use crate::model::moderator::Moderator;
 use crate::model::page::{Direction, Window};
 
-/// Lists and finds users, suspends and deletes them, ends their sessions, sets their passwords, and exports their data.
+/// Lists and finds users, suspends and deletes them, ends their sessions, sets their passwords or issues recovery codes,
+/// and exports their data.
 ///
 /// The commands may run alongside a server. A user is given by their username or their number, such as 7 or #7.
 #[derive(Args, Debug)]
@@ -45,6 +46,11 @@ enum UserCommand {
     EndSessions(Target),
     /// Sets the password of a user, and ends all their sessions. Reads the password from standard input.
     SetPassword(Target),
+    /// Issues a recovery code, with which a user sets a new password, and prints it.
+    ///
+    /// The code is valid at once, for 24 hours and one use. The user cannot void it, so that it also recovers an account from
+    /// a thief who has the password. Suspending or deleting the user voids it, and so does another code.
+    RecoveryCode(Change),
     Export(Export),
 }
 
@@ -149,11 +155,14 @@ impl User {
                 })
                 .await
             }
+            UserCommand::RecoveryCode(Change { user, note: Note { note }, data }) => {
+                Data::work(data, async |app| issue_recovery_code(app, user, note).await).await
+            }
             UserCommand::Export(export) => export.run().await,
             UserCommand::SetPassword(Target { user, data }) => {
                 let password = read_password()?;
                 change(user, data, "set the password of", async |app, user| {
-                    app.set_password(&Moderator::Operator, user, &password, None).await
+                    app.set_password(&Moderator::Operator, user, &password).await
                 })
                 .await
             }
@@ -168,6 +177,14 @@ async fn delete(app: &App, user: Named, note: ActionNote) -> Outcome {
     let at = app.account(found.user).await?.and_then(|account| account.deletion_at);
     let at = at.map(|at| format!(", to be erased at {}", print_time(at))).unwrap_or_default();
     say(&format!("deleted {} (#{}){at}", found.username, found.user))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Issues a recovery code, and prints it alone: scripts read it.
+async fn issue_recovery_code(app: &App, user: Named, note: ActionNote) -> Outcome {
+    let user = user.find(app).await?.account.user;
+    let issued = app.issue_recovery_code(&Moderator::Operator, user, note).await.map_err(plain)?;
+    say(issued.code.expose())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -40,6 +40,14 @@ pub struct AccountConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=365))]
     pub account_deletion_grace: u32,
 
+    /// Time after which a recovery code that a moderator has issued becomes valid, in hours.
+    ///
+    /// Until then, and for the 24 hours in which the code is valid, signing in voids it. Codes of `fanfold user
+    /// recovery-code` are valid at once.
+    #[arg(long, value_name = "HOURS", env = "FANFOLD_ACCOUNT_RECOVERY_DELAY", default_value_t = 24)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=720))]
+    pub account_recovery_delay: u32,
+
     /// Maximum wrong passwords per account per hour, from addresses that the account has never signed in from.
     ///
     /// Each address that the account has signed in from has a separate limit of the same size, which strangers cannot
@@ -48,7 +56,7 @@ pub struct AccountConfig {
     #[arg(alias = "logins-per-account", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub password_failures_per_account: u32,
 
-    /// Maximum wrong passwords per address per hour, over all accounts.
+    /// Maximum wrong passwords and recovery codes per address per hour, over all accounts.
     ///
     /// Behind a proxy, --http-trusted-proxies determines the address.
     #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_FAILURES_PER_ADDRESS", default_value_t = 100)]
@@ -116,6 +124,12 @@ impl AccountConfig {
     #[must_use]
     pub fn deletion_grace(&self) -> Duration {
         days(self.account_deletion_grace)
+    }
+
+    /// Returns the time after which a recovery code of a moderator becomes valid.
+    #[must_use]
+    pub fn recovery_delay(&self) -> Duration {
+        Duration::from_hours(self.account_recovery_delay.into())
     }
 
     /// Returns true if a session's token is accepted. The current lifetimes also apply to sessions that were opened

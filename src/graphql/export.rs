@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 
 use crate::app::App;
 use crate::app::account::export::Downloader;
-use crate::app::account::export::page::{ExportPosition, OwnAccount, PAGE, Record, Section};
+use crate::app::account::export::page::{ExportPosition, OwnAccount, OwnRecovery, PAGE, Record, Section};
 use crate::app::error::Error;
 use crate::app::viewer::{Caller, Viewer};
 use crate::graphql::cursor::{self, ExportList};
@@ -240,7 +240,7 @@ fn begin(section: Section) -> (&'static str, Value) {
     ("type", Value::from(section_type(section)))
 }
 
-fn account_fields(OwnAccount { account, profile, region }: &OwnAccount) -> Fields {
+fn account_fields(OwnAccount { account, profile, region, recovery }: &OwnAccount) -> Fields {
     let avatar_url = profile.avatar_url.as_deref().filter(|url| !url.is_empty());
     vec![
         begin(Section::Account),
@@ -255,7 +255,22 @@ fn account_fields(OwnAccount { account, profile, region }: &OwnAccount) -> Field
         ("createdAt", time(account.created_at)),
         ("suspendedAt", account.suspended_at.map_or(Value::Null, time)),
         ("deletionAt", account.deletion_at.map_or(Value::Null, time)),
+        ("pendingRecovery", recovery.as_ref().map_or(Value::Null, recovery_value)),
     ]
+}
+
+fn recovery_value(OwnRecovery { pending, issuer }: &OwnRecovery) -> Value {
+    let issuer = issuer.as_ref().map(|issuer| {
+        let username = Value::from(issuer.record.username.as_str());
+        object(vec![("userId", id(GlobalId::User(issuer.record.id))), ("username", username)])
+    });
+    object(vec![
+        ("issuedAt", time(pending.issued_at)),
+        ("validFrom", time(pending.valid_from)),
+        ("expiresAt", time(pending.expires_at)),
+        ("isByOperator", Value::from(pending.is_by_operator())),
+        ("issuer", issuer.unwrap_or(Value::Null)),
+    ])
 }
 
 fn region_value(region: Region) -> Value {

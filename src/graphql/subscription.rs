@@ -9,6 +9,7 @@ use futures::stream::unfold;
 use futures::{FutureExt as _, Stream};
 
 use crate::app::error::Error;
+use crate::app::recovery::RecoveryWatch;
 use crate::app::relation::watch::RelationWatch;
 use crate::app::timeline::entry::{Removal, TimelineEntry};
 use crate::app::timeline::live::{self, TimelineWatch};
@@ -21,6 +22,7 @@ use crate::graphql::selection::{Selected, relation_selection, user_selection};
 use crate::graphql::types::connection::timeline::TimelineReplies;
 use crate::graphql::types::event::{PostAdded, PostRemoved, RepostRemoved, TimelineEvent};
 use crate::graphql::types::post::Post;
+use crate::graphql::types::recovery::PendingRecovery;
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::user::User;
 
@@ -119,6 +121,29 @@ impl Subscription {
                     return Ok(relation);
                 }
                 watch.put_back(other);
+            }
+        };
+        Ok(until_it_fails(watch, next))
+    }
+
+    /// The recovery code for the viewer's account that may still be used, sent whenever one is issued; null when it is used,
+    /// void or expired. One that is pending at the time of the subscription is sent at once. Requires a signed-in viewer.
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn pending_recovery_changed(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<impl Stream<Item = Result<Option<PendingRecovery>, Error>>, Error> {
+        let scope = Scope::of(context);
+        let watch = scope.app.watch_recovery(scope.viewer())?;
+        let pace = Arc::clone(context.data_unchecked::<Arc<Pace>>());
+        let next = async move |watch: &mut RecoveryWatch| {
+            loop {
+                watch.ready().await;
+                pace.enter().await;
+                if let Some(pending) = watch.take().await? {
+                    return Ok(pending.map(|pending| PendingRecovery::new(&scope.for_event(), pending)));
+                }
+                pace.step_back();
             }
         };
         Ok(until_it_fails(watch, next))

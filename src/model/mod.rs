@@ -18,6 +18,7 @@ pub mod moderation;
 pub mod moderator;
 pub mod page;
 pub mod post;
+pub mod recovery;
 pub mod region;
 pub mod relation;
 pub mod rng;

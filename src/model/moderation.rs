@@ -24,6 +24,9 @@ pub enum Action {
     CancelDeletion,
     EndSessions,
     SetPassword,
+    IssueRecoveryCode,
+    CancelRecovery,
+    RecoverAccount,
     RemovePost,
     CreateInvite,
     RevokeInvite,
@@ -34,13 +37,16 @@ pub enum Action {
 
 impl Action {
     /// All actions, in declaration order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::SuspendUser,
         Self::UnsuspendUser,
         Self::DeleteUser,
         Self::CancelDeletion,
         Self::EndSessions,
         Self::SetPassword,
+        Self::IssueRecoveryCode,
+        Self::CancelRecovery,
+        Self::RecoverAccount,
         Self::RemovePost,
         Self::CreateInvite,
         Self::RevokeInvite,
@@ -59,6 +65,9 @@ impl Action {
             Self::CancelDeletion => "cancel_deletion",
             Self::EndSessions => "end_sessions",
             Self::SetPassword => "set_password",
+            Self::IssueRecoveryCode => "issue_recovery_code",
+            Self::CancelRecovery => "cancel_recovery",
+            Self::RecoverAccount => "recover_account",
             Self::RemovePost => "remove_post",
             Self::CreateInvite => "create_invite",
             Self::RevokeInvite => "revoke_invite",
@@ -113,7 +122,7 @@ texts! {
 /// An action to record in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedAction {
-    /// The author of the action.
+    /// The author of the action: a moderator or, for a step of a recovery, the user of the account.
     pub moderator: Moderator,
     /// The kind of action.
     pub action: Action,
@@ -249,6 +258,9 @@ mod tests {
                 "cancel_deletion",
                 "end_sessions",
                 "set_password",
+                "issue_recovery_code",
+                "cancel_recovery",
+                "recover_account",
                 "remove_post",
                 "create_invite",
                 "revoke_invite",

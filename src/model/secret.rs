@@ -179,15 +179,15 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The SHA-256 hash of a token. The token cannot be derived from the hash.
+/// The SHA-256 hash of a token or a recovery code. These cannot be derived from the hash.
 ///
 /// # Why not a slow hash
-/// A token has 256 random bits, so it cannot be guessed.
+/// A token has 256 random bits and a recovery code 130, so they cannot be guessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {
-    /// Returns the hash of a token that another application issued.
+    /// Returns the hash of a recovery code, or of a token that another application issued.
     #[must_use]
     pub fn of(token: &str) -> Self {
         Self(Sha256::digest(token).into())

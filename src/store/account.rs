@@ -29,8 +29,8 @@ fn field(inactivity: Inactivity) -> &'static str {
     }
 }
 
-/// Makes an account inactive since `at`, or for a deletion at `at`, and ends its sessions. Returns the username; `None`
-/// if there is no such user.
+/// Makes an account inactive since `at`, or for a deletion at `at`, ends its sessions, and voids its recovery code. Returns
+/// the username; `None` if there is no such user.
 pub fn deactivate(
     keys: &Keys,
     user: UserId,
@@ -38,7 +38,7 @@ pub fn deactivate(
     at: Timestamp,
 ) -> Command<Option<String>> {
     let deactivate = call(&script::DEACTIVATE_USER).key(&keys.user(user)).key(&keys.sessions(user));
-    deactivate.arg(field(inactivity)).arg(at.as_millis()).reply()
+    deactivate.key(&keys.recovery(user)).arg(field(inactivity)).arg(at.as_millis()).reply()
 }
 
 /// Removes a reason for which an account is inactive, and makes it active if there is no other, unless it is being
@@ -77,10 +77,10 @@ pub fn begin_erasure(keys: &Keys, user: UserId, now: Timestamp) -> Command<Optio
     call(&script::BEGIN_ERASURE).key(&keys.user(user)).arg(now.as_millis()).reply()
 }
 
-/// Erases a user's record, password and sessions, and revokes the id.
+/// Erases a user's record, password, sessions and recovery code, and revokes the id.
 pub fn erase(keys: &Keys, user: UserId, now: Timestamp) -> Command<bool> {
     let erase = call(&script::ERASE_USER).key(&keys.user(user)).key(&keys.secret(user));
-    let erase = erase.key(&keys.sessions(user)).key(&keys.void(user));
+    let erase = erase.key(&keys.sessions(user)).key(&keys.void(user)).key(&keys.recovery(user));
     erase.arg(now.as_millis()).arg(REVOKED_MILLIS).reply()
 }
 

@@ -7,14 +7,14 @@ use crate::model::id::UserId;
 use crate::store::command::{Command, command};
 use crate::store::key::{Key, Keys, Set};
 use crate::store::tree::{self, Shard};
-use crate::store::{audience, exclusion, tie};
+use crate::store::{audience, exclusion, recovery, tie};
 
 /// A tree of users in a user's slot, each of whom has something of the user in their own slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tree {
     /// The users who block the user.
     Blockers,
-    /// The users whose mutes and ties contain the user.
+    /// The users whose mutes, lists of recoveries and ties contain the user.
     Ties,
     /// The users whose viewers in this period contain the user.
     Viewed(i64),
@@ -53,7 +53,11 @@ pub fn delete_shard(keys: &Keys, user: UserId, tree: Tree, shard: Shard) -> Comm
 pub fn forget(keys: &Keys, user: UserId, tree: Tree, member: UserId) -> Vec<Command<bool>> {
     match tree {
         Tree::Blockers => Vec::new(),
-        Tree::Ties => vec![exclusion::forget(keys, member, user), tie::remove(keys, member, user)],
+        Tree::Ties => vec![
+            exclusion::forget(keys, member, user),
+            recovery::forget(keys, member, user),
+            tie::remove(keys, member, user),
+        ],
         Tree::Viewed(period) => audience::forget(keys, member, period, user).collect(),
         Tree::Viewers(day) => vec![audience::forget_note(keys, member, day, user)],
     }
@@ -70,5 +74,6 @@ pub fn delete_own(keys: &Keys, user: UserId) -> Command<i64> {
     let delete = delete.key(&keys.limited(user)).key(&keys.recent(user)).key(&keys.cold(user));
     let delete = delete.key(&keys.gone(user)).key(&keys.timeline(user)).key(&keys.removed(user));
     let delete = delete.key(&keys.expiring(user)).key(&keys.cost_of(user)).key(&keys.publishes_of(user));
-    delete.key(&keys.reports_of(user)).key(&keys.sign_ins_of(user)).reply()
+    let delete = delete.key(&keys.events_of(user)).key(&keys.reports_of(user)).key(&keys.sign_ins_of(user));
+    delete.key(&keys.recoveries(user)).reply()
 }

@@ -29,6 +29,8 @@
 //! | `ff:{u7}:blockers:count` | counter | number of users who block user 7, if they are more than 128 |
 //! | `ff:{u7}:blockers:N` | set, sharded | users who block user 7, if they are more than 128, in shard N; and 0 once the shard is closed; see [`crate::store::tree`] |
 //! | `ff:{u7}:written` | string | exists if user 7 has written lately; see [`crate::store::written`]. Expires after seconds |
+//! | `ff:{u7}:recovery` | hash | the recovery code with which the password of user 7 can be set: `code`, its SHA-256; `issuer`, a moderator's id or `operator`; `issued_at`, `valid_from` and `expires_at`. Expires with the code |
+//! | `ff:{u7}:recoveries` | sorted set | users for whom moderator 7 has issued recovery codes that may be pending, by time at which the code expires; see [`crate::store::recovery`]. Expires 40 days after the last code |
 //! | `ff:{u7}:export` | string | the export that user 7 may download; see [`crate::store::export`]. Expires after a day |
 //! | `ff:{u7}:void` | sorted set | items that must never be created in this slot, by time of revocation: `user`, the user's record; `9`, post 9; `deleted:9`, post 9 after its deletion. Expires after a day |
 //! | `ff:{u7}:following` | sorted set | users that user 7 follows, by follow time: the source of truth for an edge |
@@ -509,6 +511,18 @@ impl Keys {
     #[must_use]
     pub fn written(&self, user: UserId) -> Key<Text> {
         self.key(Tag::User(user), "written")
+    }
+
+    /// Returns the key of the recovery code of a user.
+    #[must_use]
+    pub fn recovery(&self, user: UserId) -> Key<Hash> {
+        self.key(Tag::User(user), "recovery")
+    }
+
+    /// Returns the key of the users for whom a moderator has issued recovery codes.
+    #[must_use]
+    pub fn recoveries(&self, moderator: UserId) -> Key<SortedSet> {
+        self.key(Tag::User(moderator), "recoveries")
     }
 
     /// Returns the key of the export that a user may download.
@@ -1036,6 +1050,8 @@ mod tests {
         assert_eq!(keys.limited(user).name(), "ff:{u7}:limited");
         assert_eq!(keys.written(user).name(), "ff:{u7}:written");
         assert_eq!(keys.export(user).name(), "ff:{u7}:export");
+        assert_eq!(keys.recovery(user).name(), "ff:{u7}:recovery");
+        assert_eq!(keys.recoveries(user).name(), "ff:{u7}:recoveries");
         assert_eq!(keys.recent(user).name(), "ff:{u7}:recent");
         assert_eq!(keys.cold(user).name(), "ff:{u7}:cold");
         assert_eq!(keys.gone(user).name(), "ff:{u7}:gone");

@@ -45,6 +45,7 @@ mod pool;
 pub mod post;
 pub mod post_list;
 pub mod post_times;
+pub mod recovery;
 pub mod referrer;
 pub mod region;
 pub mod relation;
@@ -101,11 +102,14 @@ pub enum Feature {
     Inactivity,
     /// There are replies, posts that quote others, or edited posts.
     Conversations,
+    /// Recovery codes have been issued, which servers of earlier versions would not void.
+    Recovery,
 }
 
 impl Feature {
     /// All features that this version knows.
-    const ALL: [Self; 4] = [Self::Exclusions, Self::Boundaries, Self::Inactivity, Self::Conversations];
+    const ALL: [Self; 5] =
+        [Self::Exclusions, Self::Boundaries, Self::Inactivity, Self::Conversations, Self::Recovery];
 
     /// Returns the feature's name in the layout.
     fn name(self) -> &'static str {
@@ -114,6 +118,7 @@ impl Feature {
             Self::Boundaries => "boundaries",
             Self::Inactivity => "inactivity",
             Self::Conversations => "conversations",
+            Self::Recovery => "recovery",
         }
     }
 }

@@ -69,7 +69,7 @@ scripts! {
     BLOCK = "part/channel" "part/signal" "part/exclusions" "part/follow" "block";
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
-    CHANGE_PASSWORD = "part/channel" "part/signal" "part/sessions" "change_password";
+    CHANGE_PASSWORD = "part/channel" "part/signal" "part/sessions" "part/recovery" "change_password";
     CLAIM_ACCOUNT_JOB = "claim_account_job";
     CLAIM_KEY = "part/bucket" "part/expiring" "claim_key";
     CLOSE_VISITS = "close_visits";
@@ -80,7 +80,7 @@ scripts! {
     COUNT_POSTS_WITHIN = "part/ids" "part/times" "count_posts_within";
     CREATE_POST = "create_post";
     CREATE_USER = "create_user";
-    DEACTIVATE_USER = "part/channel" "part/signal" "part/sessions" "deactivate_user";
+    DEACTIVATE_USER = "part/channel" "part/signal" "part/sessions" "part/recovery" "deactivate_user";
     DELETE_POST = "part/revoke" "part/ids" "part/times" "part/timeline" "part/channel" "part/signal" "part/remove" "delete_post";
     DELIVER = "part/ids" "part/timeline" "part/channel" "part/signal" "part/deliver" "deliver";
     DRAIN = "part/bucket" "drain";
@@ -100,6 +100,7 @@ scripts! {
     RETURN_JOBS = "return_jobs";
     HAND_OVER_POSTS = "hand_over_posts";
     IS_IN_TREE = "part/tree" "is_in_tree";
+    ISSUE_RECOVERY = "part/channel" "part/signal" "issue_recovery";
     ISSUE_POSTS = "part/issuer" "issue_posts";
     LIST_REPOSTS = "part/ids" "list_reposts";
     LOG_ACTION = "log_action";
@@ -111,7 +112,7 @@ scripts! {
     MUTE = "part/channel" "part/signal" "part/exclusions" "part/mutes" "mute";
     MUTUALS = "mutuals";
     NOTE_PROGRESS = "note_progress";
-    OPEN_SESSION = "part/channel" "part/signal" "part/sessions" "open_session";
+    OPEN_SESSION = "part/channel" "part/signal" "part/sessions" "part/recovery" "open_session";
     OPEN_TIMELINE = "part/ids" "part/timeline" "open_timeline";
     PAGE = "page";
     POSTS_PAGE = "part/ids" "posts_page";
@@ -119,6 +120,7 @@ scripts! {
     POSTS_PAGE_WITHIN = "part/ids" "part/times" "part/page_within" "posts_page";
     PUBLISH_POST = "part/ids" "part/times" "part/timeline" "part/channel" "part/signal" "part/deliver" "publish_post";
     PULL = "pull";
+    RECOVER_ACCOUNT = "part/channel" "part/signal" "part/sessions" "part/recovery" "recover_account";
     REFER = "part/ids" "part/details" "refer";
     REFERRERS_PAGE = "part/ids" "referrers_page";
     REMOVE_ARCHIVED_POSTS = "part/ids" "part/times" "remove_archived_posts";
@@ -147,7 +149,7 @@ scripts! {
     REVOKE_INVITE = "revoke_invite";
     REVOKE_SESSION = "part/channel" "part/signal" "revoke_session";
     SET_ISSUER = "set_issuer";
-    SET_PASSWORD = "part/channel" "part/signal" "part/sessions" "set_password";
+    SET_PASSWORD = "part/channel" "part/signal" "part/sessions" "part/recovery" "set_password";
     SETTLE_TOMBSTONE = "settle_tombstone";
     SKIP_IDS = "skip_ids";
     TAKE_GUESS = "part/bucket" "part/expiring" "take_guess";
@@ -160,6 +162,7 @@ scripts! {
     REVOKE_USER = "part/revoke" "revoke_user";
     UNBLOCK = "part/channel" "part/signal" "part/exclusions" "part/bucket" "part/throttle" "unblock";
     UNMUTE = "part/channel" "part/signal" "part/exclusions" "part/bucket" "part/throttle" "unmute";
+    VOID_RECOVERY = "part/channel" "part/signal" "part/recovery" "void_recovery";
     WATERMARK = "part/stars" "watermark";
     WITHHOLD_FOLLOW = "part/channel" "part/signal" "part/exclusions" "part/follow" "withhold_follow";
     WRITE_FOLLOW = "part/channel" "part/signal" "write_follow";

@@ -143,7 +143,8 @@ impl FromRedisValue for OpenOutcome {
     }
 }
 
-/// Opens a session if the account is active and the password hash is still `verified`.
+/// Opens a session if the account is active and the password hash is still `verified`. A moderator's recovery code is void
+/// then.
 pub fn open(
     keys: &Keys,
     user: UserId,
@@ -155,6 +156,7 @@ pub fn open(
         .key(&keys.secret(user))
         .key(&keys.sessions(user))
         .key(&keys.user(user))
+        .key(&keys.recovery(user))
         .arg(verified.expose())
         .arg(session.field())
         .arg(session.value());

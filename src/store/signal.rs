@@ -28,6 +28,8 @@ pub enum Signal {
     Relation(UserId, UserId),
     /// One or more of the user's sessions have ended.
     Sessions(UserId),
+    /// A recovery code of the user was issued, used or voided.
+    Recovery(UserId),
     /// The user has published a post that followers pull.
     Pulled(UserId),
 }
@@ -42,6 +44,7 @@ impl Signal {
         match message.split_once(' ').unwrap_or((message, "")) {
             ("timeline", _) => Some(Self::Timeline(user)),
             ("sessions", _) => Some(Self::Sessions(user)),
+            ("recovery", _) => Some(Self::Recovery(user)),
             ("relation", other) => Some(Self::Relation(user, other.parse().ok()?)),
             _ => None,
         }
@@ -211,6 +214,7 @@ mod tests {
         let read = |channel, message| Signal::read(&keys, channel, message);
         assert_eq!(read("ff:{u7}:live", "timeline"), Some(Signal::Timeline(seven)));
         assert_eq!(read("ff:{u7}:live", "sessions"), Some(Signal::Sessions(seven)));
+        assert_eq!(read("ff:{u7}:live", "recovery"), Some(Signal::Recovery(seven)));
         assert_eq!(read("ff:{u7}:live", "relation 9"), Some(Signal::Relation(seven, nine)));
         assert_eq!(read("ff:{g}:pulled", "9"), Some(Signal::Pulled(nine)));
         for (channel, message) in [("ff:{u7}:live", "new"), ("ff:{u7}:live", "relation x"), ("other", "")] {

@@ -224,11 +224,11 @@ pub(super) fn parse_subject(text: &str) -> Result<Subject, Error> {
     Subject::parse(text).ok_or_else(|| Error::corrupt(format!("{text:?} is not a subject")))
 }
 
-/// Sets a user's password, whether or not their account is active, and ends all of their sessions. Returns false if there
-/// is no such user.
+/// Sets a user's password, whether or not their account is active, ends all of their sessions, and voids their recovery
+/// code. Returns false if there is no such user.
 pub fn set_password(keys: &Keys, user: UserId, new: &PasswordHash) -> Command<bool> {
     let set = call(&script::SET_PASSWORD).key(&keys.user(user)).key(&keys.secret(user));
-    set.key(&keys.sessions(user)).arg(new.expose()).reply()
+    set.key(&keys.sessions(user)).key(&keys.recovery(user)).arg(new.expose()).reply()
 }
 
 /// Replaces a user's password hash by another hash of the same password, if it is still `verified`. Returns true if the
@@ -250,7 +250,7 @@ pub enum PasswordChange {
 }
 
 /// Changes the password if its hash is still `verified`. The session with token hash `from` continues
-/// under token hash `to`; all other sessions end.
+/// under token hash `to`; all other sessions end, and a moderator's recovery code is void.
 pub fn change_password(
     keys: &Keys,
     user: UserId,
@@ -260,7 +260,8 @@ pub fn change_password(
     to: &TokenHash,
 ) -> Command<PasswordChange> {
     let change = call(&script::CHANGE_PASSWORD).key(&keys.secret(user)).key(&keys.sessions(user));
-    let change = change.arg(verified.expose()).arg(new.expose()).arg(from.as_bytes()).arg(to.as_bytes());
+    let change = change.key(&keys.recovery(user)).arg(verified.expose()).arg(new.expose());
+    let change = change.arg(from.as_bytes()).arg(to.as_bytes());
     change.reply::<i64>().map(|made| match made {
         1 => Ok(PasswordChange::Made),
         0 => Ok(PasswordChange::Outdated),

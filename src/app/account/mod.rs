@@ -5,13 +5,15 @@
 //! finds no such user, in the same command as before. Other data follow, each in a slot of its own:
 //! - The name leads to no one.
 //! - The set of inactive users contains the user; lists that only their owner sees are filtered by it.
+//! - The recovery codes that a moderator has issued are void.
 //! - The user's follows are not mirrored, and follows of the user are withheld ([`crate::app::edge`]), so that no list
 //!   and no count contains them.
 //!
 //! A change of the record runs these steps:
 //! 1. Add a job specific to this call, which a worker takes over after some seconds.
 //! 2. Change the record, and end the sessions. From now on, no one sees the user and their posts.
-//! 3. Make the name and the set agree with the record, and read the record again. Repeat this while it differs.
+//! 3. Make the name and the set agree with the record, and read the record again. Repeat this while it differs. Void the
+//!    recovery codes of a user who is no moderator.
 //! 4. Make the follows agree with it, portion by portion. Each reads the record's slot.
 //! 5. Remove the job.
 //!
@@ -32,6 +34,7 @@ pub(in crate::app) mod read;
 use crate::app::App;
 use crate::app::edge::Edge;
 use crate::app::error::{Broken, Error};
+use crate::app::moderation::read::moderates;
 use crate::model::account::{Account, Inactivity};
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
@@ -43,7 +46,7 @@ use crate::store::batch::Batch;
 use crate::store::command::Command;
 use crate::store::name::{self, Holder};
 use crate::store::{self, Feature};
-use crate::store::{follow, relation};
+use crate::store::{follow, recovery, relation};
 
 /// Number of follows that are written together.
 const TOGETHER: usize = 500;
@@ -109,6 +112,16 @@ impl App {
         Ok(has_changed)
     }
 
+    /// Ends the rights of a moderator, and voids the recovery codes that they have issued, under a job. Idempotent. Makes
+    /// four round trips, plus two if there are such codes.
+    pub(in crate::app) async fn end_rights(&self, user: UserId) -> Result<(), Error> {
+        let job = self.begin_job(user).await?;
+        account::set_moderator(self.keys(), user, false).send("moderator: end", self.store()).await?;
+        let listed = recovery::listed(self.keys(), user).send("recovery: listed", self.store()).await?;
+        self.void_recoveries(user, &listed).await?;
+        self.end_job(job).await
+    }
+
     /// Performs a write to a user's record and sessions.
     async fn write_account<T: Send + 'static>(&self, user: UserId, write: Command<T>) -> Result<T, Error> {
         let written = self.write_sessions(user, "account: record", write).await;
@@ -136,8 +149,7 @@ impl App {
     ) -> Result<bool, Error> {
         if walk.withheld.is_none() {
             self.make_name_agree(user).await?;
-            let withheld = follow::withheld(self.keys(), user);
-            walk.withheld = Some(withheld.send("account: withheld", self.store()).await?);
+            walk.withheld = Some(self.begin_walk(user).await?);
         }
         for _ in 0..portions {
             if !self.make_follows_agree(user, walk).await? {
@@ -145,6 +157,21 @@ impl App {
             }
         }
         Ok(walk.lists.is_empty())
+    }
+
+    /// Voids the recovery codes of a user who is no moderator, and returns the users whose follows by the user are withheld.
+    /// Makes one round trip, plus two if there are such codes.
+    async fn begin_walk(&self, user: UserId) -> Result<Vec<UserId>, Error> {
+        let mut batch = Batch::new("account: withheld");
+        let account = batch.push(account::read(self.keys(), user));
+        let listed = batch.push(recovery::listed(self.keys(), user));
+        let withheld = batch.push(follow::withheld(self.keys(), user));
+        let mut replies = batch.send(self.store()).await?;
+        let (account, listed) = (replies.take(account)?, replies.take(listed)?);
+        if !account.as_ref().is_some_and(moderates) {
+            self.void_recoveries(user, &listed).await?;
+        }
+        Ok(replies.take(withheld)?)
     }
 
     /// Makes the name and the set of inactive users agree with the record. Makes three round trips, plus two whenever

@@ -1,4 +1,4 @@
-//! The log of what moderators did.
+//! The log of what moderators did, and of the steps of recoveries.
 //!
 //! Not here: reading it (`app::moderation::read`).
 
@@ -9,9 +9,9 @@ use crate::model::moderator::Moderator;
 use crate::store::moderation_log;
 
 impl App {
-    /// Records an action that a moderator is about to take. If this fails, the caller must not act. Makes one round
-    /// trip.
-    pub(super) async fn log(
+    /// Records an action that a moderator, or the user of a recovery, is about to take. If this fails, the caller must not
+    /// act. Makes one round trip.
+    pub(in crate::app) async fn log(
         &self,
         moderator: &Moderator,
         action: Action,

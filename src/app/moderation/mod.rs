@@ -1,10 +1,10 @@
-//! What moderators do: suspend, unsuspend and delete accounts, end sessions, set passwords, remove posts, invite users
-//! ([`invite`]), and resolve reports ([`report`]).
+//! What moderators do: suspend, unsuspend and delete accounts, end sessions, remove posts, invite users ([`invite`]), and
+//! resolve reports ([`report`]). Only the operator sets passwords.
 //!
 //! A moderator is a user to whom the operator has granted this, or the operator. Each action begins with an entry in the
 //! log of the moderators ([`log`]), so that no action lacks one. An action that fails afterwards is in the log as well.
 //!
-//! Not here: what follows from the state of an account (`app::account`).
+//! Not here: what follows from the state of an account (`app::account`), and recovery codes (`app::recovery`).
 
 pub mod invite;
 mod log;
@@ -18,13 +18,14 @@ use crate::app::error::{Error, Faults, Field, Reason, Rejection};
 use crate::app::throttle::source_of;
 use crate::app::viewer::Viewer;
 use crate::archive::post::Row;
-use crate::model::account::Inactivity;
-use crate::model::address::Address;
+use crate::model::account::{Account, Inactivity};
 use crate::model::id::{PostId, UserId};
 use crate::model::moderation::{Action, ActionNote, Objects};
 use crate::model::moderator::Moderator;
 use crate::model::secret::Password;
+use crate::store::batch::Batch;
 use crate::store::post::{self, Record};
+use crate::store::recovery::{self, Issuers};
 use crate::store::{account, session, user};
 
 /// Parses a moderator's note on an action; without one, returns an empty note.
@@ -45,7 +46,8 @@ impl App {
         }
     }
 
-    /// Makes a user a moderator, or ends that. Only the operator can do this. Idempotent.
+    /// Makes a user a moderator, or ends that. Only the operator can do this. Idempotent. Voids recovery codes: those that
+    /// the user has issued, if the rights end; one that another moderator has issued for the user, if they begin.
     pub async fn set_moderator(
         &self,
         moderator: &Moderator,
@@ -58,8 +60,15 @@ impl App {
         self.account(user).await?.ok_or_else(no_such_user)?;
         let action = if is_moderator { Action::AddModerator } else { Action::RemoveModerator };
         self.log(moderator, action, Objects::user(user), ActionNote::default()).await?;
-        let set = account::set_moderator(self.keys(), user, is_moderator);
-        set.send("moderator: set", self.store()).await?;
+        if !is_moderator {
+            return self.end_rights(user).await;
+        }
+        let mut batch = Batch::new("moderator: set");
+        let set = batch.push(account::set_moderator(self.keys(), user, true));
+        let voided = batch.push(recovery::void(self.keys(), user, Issuers::Moderators));
+        let mut replies = batch.send(self.store()).await?;
+        replies.take(set)?;
+        replies.take(voided)?;
         Ok(())
     }
 
@@ -130,21 +139,22 @@ impl App {
         Ok(())
     }
 
-    /// Sets the password of a user, and ends all their sessions. `from` is the moderator's address, for the queue of
-    /// passwords to hash.
+    /// Sets the password of a user, ends all their sessions, and voids their recovery code. Only the operator can do this.
     pub async fn set_password(
         &self,
         moderator: &Moderator,
         user: UserId,
         password: &str,
-        from: Option<Address>,
     ) -> Result<(), Error> {
+        if moderator.user().is_some() {
+            return Err(Error::Rejected(Rejection::Forbidden));
+        }
         let mut faults = Faults::default();
         let Some(password) = faults.check(Field::NewPassword, Password::choose(password)) else {
             return Err(faults.into_error());
         };
-        self.check_changeable(moderator, user).await?;
-        let slot = self.0.passwords.enter(source_of(moderator.user().unwrap_or(user), from)).await?;
+        self.account(user).await?.ok_or_else(no_such_user)?;
+        let slot = self.0.passwords.enter(source_of(user, None)).await?;
         let hash = slot.hash(password).await?;
         drop(slot);
         self.log(moderator, Action::SetPassword, Objects::user(user), ActionNote::default()).await?;
@@ -186,28 +196,27 @@ impl App {
         user: UserId,
         note: ActionNote,
     ) -> Result<(), Error> {
-        self.check_changeable(moderator, user).await?;
-        self.log(moderator, action, Objects::user(user), note).await
-    }
-
-    /// Fails if a moderator cannot change an account: there is no such user, or only the operator can change it, because
-    /// it is a moderator's.
-    async fn check_changeable(&self, moderator: &Moderator, user: UserId) -> Result<(), Error> {
         let account = self.account(user).await?.ok_or_else(no_such_user)?;
-        match moderator.user() {
-            Some(oneself) if oneself == user => {
-                let message = "You cannot do this to your own account.";
-                Err(Error::rule(Reason::Oneself, Field::UserId, message))
-            }
-            Some(_) if account.is_moderator => {
-                let message = "This user is a moderator. Only the operator of the server can do this.";
-                Err(Error::rule(Reason::Moderator, Field::UserId, message))
-            }
-            _ => Ok(()),
-        }
+        check_changeable(moderator, &account)?;
+        self.log(moderator, action, Objects::user(user), note).await
     }
 }
 
-fn no_such_user() -> Error {
+/// Fails if only the operator can change an account, because it is the moderator's own or another moderator's.
+pub(super) fn check_changeable(moderator: &Moderator, account: &Account) -> Result<(), Error> {
+    match moderator.user() {
+        Some(oneself) if oneself == account.user => {
+            let message = "You cannot do this to your own account.";
+            Err(Error::rule(Reason::Oneself, Field::UserId, message))
+        }
+        Some(_) if account.is_moderator => {
+            let message = "This user is a moderator. Only the operator of the server can do this.";
+            Err(Error::rule(Reason::Moderator, Field::UserId, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn no_such_user() -> Error {
     Error::rule(Reason::NotFound, Field::UserId, "This user does not exist.")
 }

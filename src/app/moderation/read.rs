@@ -27,7 +27,7 @@ use crate::store::{account, moderation_log, report, session, user};
 const PORTION: usize = 100;
 
 /// Returns true if the user moderates: a suspended moderator does not.
-pub(super) fn moderates(account: &Account) -> bool {
+pub(in crate::app) fn moderates(account: &Account) -> bool {
     account.is_moderator && account.is_active()
 }
 

@@ -8,6 +8,7 @@ mod export;
 mod moderation;
 mod post;
 mod profile;
+mod recovery;
 mod relation;
 
 use async_graphql::MergedObject;
@@ -17,6 +18,7 @@ use self::export::ExportMutation;
 use self::moderation::ModerationMutation;
 use self::post::PostMutation;
 use self::profile::ProfileMutation;
+use self::recovery::RecoveryMutation;
 use self::relation::RelationMutation;
 
 /// The root of all mutations. Every payload is nullable, so a failing field does not discard the other fields' results.
@@ -28,4 +30,5 @@ pub(super) struct Mutation(
     RelationMutation,
     PostMutation,
     ModerationMutation,
+    RecoveryMutation,
 );

@@ -83,15 +83,6 @@ pub(super) struct EndSessionsInput {
     user_id: ID,
 }
 
-/// Input of `setPassword`.
-#[derive(InputObject)]
-pub(super) struct SetPasswordInput {
-    /// The id of the user.
-    user_id: ID,
-    /// The new password: 8 to 256 bytes.
-    new_password: String,
-}
-
 /// Input of `removePost`.
 #[derive(InputObject)]
 pub(super) struct RemovePostInput {
@@ -161,7 +152,6 @@ account_payload!(UnsuspendUserPayload, "Payload of `unsuspendUser`.");
 account_payload!(DeleteUserPayload, "Payload of `deleteUser`.");
 account_payload!(CancelUserDeletionPayload, "Payload of `cancelUserDeletion`.");
 account_payload!(EndSessionsPayload, "Payload of `endSessions`.");
-account_payload!(SetPasswordPayload, "Payload of `setPassword`.");
 
 /// Payload of `removePost`.
 #[derive(SimpleObject)]
@@ -217,7 +207,7 @@ async fn change_account(
 }
 
 /// Returns the moderator who sent the request.
-async fn moderator_of(scope: &Arc<Scope>) -> Result<Moderator, Error> {
+pub(super) async fn moderator_of(scope: &Arc<Scope>) -> Result<Moderator, Error> {
     scope.app.moderator(scope.viewer()).await
 }
 
@@ -308,19 +298,6 @@ impl ModerationMutation {
             app.end_sessions(moderator, user).await
         });
         Some(changed.await.map(EndSessionsPayload::from))
-    }
-
-    /// For moderators: sets the password of a user, and ends all their sessions.
-    async fn set_password(
-        &self,
-        context: &Context<'_>,
-        input: SetPasswordInput,
-    ) -> Option<Result<SetPasswordPayload, Error>> {
-        let from = Scope::of(context).address();
-        let changed = change_account(context, &input.user_id, async |app, moderator, user| {
-            app.set_password(moderator, user, &input.new_password, from).await
-        });
-        Some(changed.await.map(SetPasswordPayload::from))
     }
 
     /// For moderators: deletes a post of any user, permanently. Idempotent.

@@ -7,6 +7,7 @@ pub(super) mod node;
 pub(super) mod period;
 pub(super) mod post;
 pub(super) mod rate_limit;
+pub(super) mod recovery;
 pub(super) mod region;
 pub(super) mod relation;
 pub(super) mod scalar;

@@ -21,11 +21,14 @@ pub(in crate::graphql) enum UserErrorCode {
     Taken,
     /// The object does not exist.
     NotFound,
-    /// The username or password is wrong.
+    /// The username, the password or the recovery code is wrong.
     WrongCredentials,
     /// The account is suspended, so that its user cannot sign in.
     Suspended,
-    /// The viewer signs in with the tokens of another application, which manages passwords and sign-out.
+    /// The account is suspended or deleted, so that a moderator cannot do this.
+    Inactive,
+    /// The viewer, or the user concerned, signs in with the tokens of another application, which manages passwords and
+    /// sign-out.
     ExternalSignIn,
     /// The viewer cannot do this to themselves.
     #[graphql(name = "SELF")]

@@ -8,6 +8,7 @@ use crate::app::audience::MOST_DAYS;
 use crate::app::error::Error;
 use crate::app::moderation::read::IsModerator;
 use crate::app::read::Load as _;
+use crate::app::recovery::PendingRecoveryOf;
 use crate::app::session::Sessions;
 use crate::app::viewer::SignedIn;
 use crate::app::visibility::list::OwnList;
@@ -20,6 +21,7 @@ use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::connection::timeline::{TimelineConnection, TimelineReplies};
 use crate::graphql::types::connection::user::UserConnection;
 use crate::graphql::types::moderation::Moderation;
+use crate::graphql::types::recovery::PendingRecovery;
 use crate::graphql::types::session::Session;
 use crate::graphql::types::user::User;
 use crate::graphql::types::visit::Audience;
@@ -101,6 +103,13 @@ impl Viewer {
             Ok(false) => None,
             Err(error) => Some(Err(error)),
         }
+    }
+
+    /// The recovery code for the viewer's account that may still be used; null if there is none. If the viewer has not asked
+    /// for it, `cancelRecovery` voids it. `Subscription.pendingRecoveryChanged` reports changes.
+    async fn pending_recovery(&self) -> Option<Result<PendingRecovery, Error>> {
+        let pending = self.scope.loader.load(PendingRecoveryOf(self.signed_in.user)).await;
+        pending.map(|pending| pending.map(|pending| PendingRecovery::new(&self.scope, pending))).transpose()
     }
 
     /// The viewer's active sessions, most recently used first; null if temporarily unavailable. The token of another

@@ -28,6 +28,7 @@ mod period;
 mod persisted;
 mod post;
 mod post_visibility;
+mod recovery;
 mod region;
 mod registration;
 mod relation;

@@ -232,7 +232,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("Mutation.revokeInvite.input.inviteId", MODERATORS),
     ("Mutation.cancelUserDeletion.input.userId", MODERATORS),
     ("Mutation.deleteUser.input.userId", MODERATORS),
-    ("Mutation.setPassword.input.userId", MODERATORS),
+    ("Mutation.issueRecoveryCode.input.userId", MODERATORS),
     ("Mutation.suspendUser.input.userId", MODERATORS),
     ("Mutation.unsuspendUser.input.userId", MODERATORS),
     ("Subscription.timeline.after", "posts are ordered by id, whether or not they exist"),

@@ -238,7 +238,7 @@ fn requests_of_moderators(
     let of_last = format!("userId: \"{last}\"");
     let endings = [
         change("endSessions", &of_last),
-        change("setPassword", &format!("{of_last}, newPassword: \"another horse\"")),
+        change("issueRecoveryCode", &of_last),
         change("suspendUser", &of_last),
         change("unsuspendUser", &of_last),
         change("deleteUser", &of_last),

@@ -14,6 +14,7 @@ use fanfold::app::read::{Load as _, Shared};
 use fanfold::model::clock::{Clock as _, Day, Period};
 use fanfold::model::details::{References, ReferrerCounts};
 use fanfold::model::id::{PostId, UserId};
+use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::{Content, Visibility};
@@ -76,6 +77,7 @@ impl Stage {
         }
         let targets = [targets[0], targets[hot]];
         archive_all(&world.app).await;
+        world.app.set_moderator(&Moderator::Operator, id(2), true).await.unwrap();
         let uses = NewInvite { uses: 1_000, expires_at: None, note: "" };
         let invite = world.app.create_invite(&Moderator::Operator, uses).await.unwrap();
         let invite = invite.code.as_str().to_owned();
@@ -190,7 +192,7 @@ impl Stage {
         self.world.app.publish(&other, reply).await.unwrap();
     }
 
-    /// Adds what moderators know of a user: reports by and about the user, and the use of an invite.
+    /// Adds what moderators know of a user: reports by and about the user, the use of an invite, and a recovery code.
     async fn note(&self, leaver: &Person) {
         let app = &self.world.app;
         let reporter = app.authenticate(&self.people[1].token).await.unwrap();
@@ -200,6 +202,8 @@ impl Stage {
         app.report(&viewer, ReportTarget::User(id(3)), &reason).await.unwrap();
         let used = format!("ff:{{m}}:invite:{}:used", self.invite);
         self.world.redis.raw::<i64>(&["ZADD", &used, "1", &self.next.to_string()]);
+        let moderator = Moderator::User(id(2));
+        app.issue_recovery_code(&moderator, id(self.next), ActionNote::default()).await.unwrap();
     }
 
     /// Lets a user and each of these view the profile of the other, and end a mute of the other.
@@ -285,7 +289,9 @@ impl Stage {
             let texts = self.texts(&key);
             assert!(!texts.iter().any(|text| text.contains(SECRET)), "{key} has {texts:?}");
             // A fence expires by itself within a minute, and a bucket within an hour.
+            // The log of the moderators keeps the ids.
             let is_tombstone = key.contains(":fence:")
+                || key == "ff:{m}:log"
                 || key.contains(":changes:")
                 || key.ends_with(":void")
                 || texts.iter().any(|text| text == "deleted");

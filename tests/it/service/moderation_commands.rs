@@ -121,6 +121,40 @@ fn a_password_is_read_from_standard_input_and_sessions_end() {
 }
 
 #[test]
+fn a_recovery_code_of_the_command_line_is_valid_at_once_and_once() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let ada = server.token("ada");
+    let first = succeed(&redis, &["user", "recovery-code", "ada"]);
+    let code = succeed(&redis, &["user", "recovery-code", "ada", "--note", "lost"]);
+    assert!(code.len() == 26 && code != first, "{code}");
+    let pending = "{ viewer { pendingRecovery { isByOperator } } }";
+    let pending = || server.ask_as(&ada, pending)["data"]["viewer"]["pendingRecovery"].take();
+    assert_eq!(pending(), json!({ "isByOperator": true }));
+    // A thief who has the password does not void it.
+    assert!(login(&server, "ada", PASSWORD).is_string());
+    let recover = |code: &str| {
+        let recover = format!(
+            "mutation {{ recoverAccount(input: {{ username: \"ada\", code: \"{code}\", newPassword: \"another horse\" }}) {{
+                userErrors {{ code }} }} }}"
+        );
+        server.ask(&recover)["data"]["recoverAccount"]["userErrors"].take()
+    };
+    let wrong = json!([{ "code": "WRONG_CREDENTIALS" }]);
+    assert_eq!(recover(&first), wrong);
+    assert_eq!(recover(&code), json!([]));
+    assert_eq!(recover(&code), wrong);
+    assert!(login(&server, "ada", PASSWORD).is_null());
+    assert!(login(&server, "ada", "another horse").is_string());
+    let log = succeed(&redis, &["moderator", "log"]);
+    assert!(log.contains("recover_account") && log.contains("issue_recovery_code"), "{log}");
+    assert!(log.contains("\"lost\"") && !log.contains(&code), "{log}");
+    succeed(&redis, &["user", "suspend", "ada"]);
+    let inactive = (1, "error: This account is suspended or deleted.".to_owned());
+    assert_eq!(fail(&redis, &["user", "recovery-code", "ada"]), inactive);
+}
+
+#[test]
 fn moderators_are_made_and_reports_and_posts_handled() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);

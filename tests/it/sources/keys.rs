@@ -68,6 +68,8 @@ const UNCHECKED: [(&str, &[&str]); 7] = [
         &[
             "void",
             "written",
+            "recovery",
+            "recoveries",
             "export",
             "fence",
             "removed",
@@ -139,12 +141,14 @@ fn every_key_is_checked_or_needs_no_check() {
 }
 
 /// The keys of a user's slot that the erasure does not delete with the others, each with the reason.
-const NOT_ERASED: [(&str, &str); 8] = [
+const NOT_ERASED: [(&str, &str); 10] = [
     ("user", "the last step deletes it"),
     ("secret", "goes with the record"),
     ("sessions", "goes with the record"),
+    ("recovery", "goes with the record"),
     ("void", "keeps the record from coming back, and expires"),
     ("fence", "expires within a minute"),
+    ("changes_of", "a bucket for each other user, which expires within an hour"),
     ("find", "exists within a transaction only"),
     ("attempt", "is deleted by its name in `expiring`"),
     ("guesses", "is deleted by its name in `expiring`"),

@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
 use crate::app::read::{Load as _, Shared};
+use crate::app::recovery::PendingRecoveryOf;
 use crate::app::region::read::Regions;
 use crate::app::relation::read::UserList;
 use crate::app::session::Sessions;
@@ -24,6 +25,7 @@ use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Position, Window};
 use crate::model::post::Post;
+use crate::model::recovery::PendingRecovery;
 use crate::model::region::Region;
 use crate::model::relation::{ListKind, Mute};
 use crate::model::session::{Session, SessionId};
@@ -192,6 +194,17 @@ pub struct OwnAccount {
     pub profile: User,
     /// Region in the profile; `None` if not set.
     pub region: Option<Region>,
+    /// The pending recovery; `None` if there is none.
+    pub recovery: Option<OwnRecovery>,
+}
+
+/// A pending recovery of an account, as its owner sees it.
+#[derive(Clone, Debug)]
+pub struct OwnRecovery {
+    /// The code's issuer and times.
+    pub pending: PendingRecovery,
+    /// The moderator who has issued the code; `None` for the operator, and if the owner cannot see the moderator.
+    pub issuer: Option<VisibleUser>,
 }
 
 /// A page of an export.
@@ -210,7 +223,7 @@ impl App {
         let owner = viewer.signed_in()?;
         let ExportPosition { section, .. } = from;
         let (records, rest) = match section {
-            Section::Account => (vec![self.own_account(owner.user).await?], None),
+            Section::Account => (vec![self.own_account(viewer, owner.user).await?], None),
             Section::Sessions => (self.sessions_after(owner.user, from).await?, None),
             Section::Posts => self.posts_after(viewer, owner.user, from.post()).await?,
             _ => self.users_after(viewer, owner, section, from.user()).await?,
@@ -222,7 +235,7 @@ impl App {
         Ok(ExportPage { records, next })
     }
 
-    async fn own_account(&self, owner: UserId) -> Result<Record, Error> {
+    async fn own_account(&self, viewer: &Viewer, owner: UserId) -> Result<Record, Error> {
         let fields = PROFILE.into_iter().fold(UserFields::NONE, |all, field| all | field);
         let mut batch = Batch::new("export: account");
         let account = batch.push(account::read(self.keys(), owner));
@@ -232,7 +245,17 @@ impl App {
         let account = replies.take(account)?.ok_or(Broken::NoRecord(owner))?;
         let profile = replies.take(active)?.or(replies.take(inactive)?).ok_or(Broken::NoRecord(owner))?;
         let region = self.load(Regions(Shared(Arc::new([owner])))).await?[0];
-        Ok(Record::Account(Box::new(OwnAccount { account, profile, region })))
+        let recovery = self.own_recovery(viewer, owner).await?;
+        Ok(Record::Account(Box::new(OwnAccount { account, profile, region, recovery })))
+    }
+
+    /// Returns the owner's pending recovery; `None` if there is none.
+    async fn own_recovery(&self, viewer: &Viewer, owner: UserId) -> Result<Option<OwnRecovery>, Error> {
+        let Some(pending) = self.load(PendingRecoveryOf(owner)).await? else { return Ok(None) };
+        let visible = Visible { app: self, load: self, viewer };
+        let issuer = pending.issuer.user().into_iter().collect();
+        let issuer = visible.users(issuer, UserSelection::NONE, Access::Direct).await?;
+        Ok(Some(OwnRecovery { pending, issuer: issuer.into_iter().flatten().next() }))
     }
 
     /// Returns all sessions after a position, the oldest first: the order of last use changes with each use.

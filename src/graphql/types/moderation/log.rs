@@ -51,7 +51,8 @@ impl ModerationLogEntry {
         self.entry.logged.moderator.user().is_none()
     }
 
-    /// The account of the moderator who acted; null for the operator, and if the user was deleted.
+    /// The account of the moderator who acted or, for `CANCEL_RECOVERY` and `RECOVER_ACCOUNT`, of the user themselves; null
+    /// for the operator, and if the user was deleted.
     async fn moderator(&self) -> Option<&Account> {
         self.moderator.as_ref()
     }
@@ -97,8 +98,14 @@ pub(in crate::graphql) enum ModerationAction {
     CancelDeletion,
     /// End all sessions of a user.
     EndSessions,
-    /// Set the password of a user.
+    /// Set the password of a user, by command line.
     SetPassword,
+    /// Issue a recovery code for a user.
+    IssueRecoveryCode,
+    /// Void the user's own recovery code: explicitly, or as the note says.
+    CancelRecovery,
+    /// Set the user's own password with a recovery code.
+    RecoverAccount,
     /// Remove a post.
     RemovePost,
     /// Create an invite.
