@@ -92,14 +92,16 @@ impl RecoveryWatch {
         while !self.listener.changes().await.recovery {}
     }
 
-    /// Reads the pending recovery. Returns it if it differs from the one that was read last. Makes one round trip.
-    pub async fn take(&mut self) -> Result<Option<Option<PendingRecovery>>, Error> {
+    /// Reads the pending recovery. Returns true if it differs from the one that was read last. Makes one round trip.
+    pub async fn has_changed(&mut self) -> Result<bool, Error> {
         let pending = self.app.pending_recovery(self.user).await?;
-        if pending == self.seen {
-            return Ok(None);
-        }
-        self.seen.clone_from(&pending);
-        Ok(Some(pending))
+        Ok(std::mem::replace(&mut self.seen, pending) != self.seen)
+    }
+
+    /// Returns the pending recovery that was read last; `None` if there was none.
+    #[must_use]
+    pub fn pending(&self) -> Option<&PendingRecovery> {
+        self.seen.as_ref()
     }
 }
 

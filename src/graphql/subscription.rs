@@ -140,7 +140,8 @@ impl Subscription {
             loop {
                 watch.ready().await;
                 pace.enter().await;
-                if let Some(pending) = watch.take().await? {
+                if watch.has_changed().await? {
+                    let pending = watch.pending().cloned();
                     return Ok(pending.map(|pending| PendingRecovery::new(&scope.for_event(), pending)));
                 }
                 pace.step_back();

@@ -191,8 +191,8 @@ async fn a_subscription_sends_a_pending_recovery_and_each_change() {
     let mut next = async || {
         loop {
             watch.ready().await;
-            if let Some(pending) = watch.take().await.unwrap() {
-                return pending;
+            if watch.has_changed().await.unwrap() {
+                return watch.pending().cloned();
             }
         }
     };
