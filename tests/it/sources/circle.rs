@@ -12,6 +12,7 @@ const DEFENDED: [&[&str]; 1] = [&[
     "graphql::types::connection::timeline",
     "graphql::types::connection::user",
     "graphql::types::post",
+    "graphql::types::recovery",
     "graphql::types::relation",
     "graphql::types::segment",
     "graphql::types::user",
