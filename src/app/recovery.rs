@@ -165,7 +165,7 @@ impl App {
         let account = replies.take(account)?.ok_or_else(no_such_user)?;
         let (subject, stored) = (replies.take(subject)?, replies.take(stored)?);
         let others = others.map(|others| replies.take(others)).transpose()?;
-        check_changeable(moderator, &account)?;
+        check_changeable(*moderator, &account)?;
         if !account.is_active() {
             let message = "This account is suspended or deleted.";
             return Err(Error::rule(Reason::Inactive, Field::UserId, message));

@@ -270,12 +270,11 @@ impl App {
                 self.log_voided(signed_in.user, pending.as_ref(), "Changed the password.").await?;
                 self.write_password(signed_in, session, &verified, &new, from).await
             }
-            Ok(Err(error)) => Err(error),
             Err(error @ Error::Rejected(Rejection::Busy { .. })) => {
                 self.refund_session(signed_in.user, session.id).await;
                 Err(error)
             }
-            Err(error) => Err(error),
+            Ok(Err(error)) | Err(error) => Err(error),
         }
     }
 

@@ -197,13 +197,13 @@ impl App {
         note: ActionNote,
     ) -> Result<(), Error> {
         let account = self.account(user).await?.ok_or_else(no_such_user)?;
-        check_changeable(moderator, &account)?;
+        check_changeable(*moderator, &account)?;
         self.log(moderator, action, Objects::user(user), note).await
     }
 }
 
 /// Fails if only the operator can change an account, because it is the moderator's own or another moderator's.
-pub(super) fn check_changeable(moderator: &Moderator, account: &Account) -> Result<(), Error> {
+pub(super) fn check_changeable(moderator: Moderator, account: &Account) -> Result<(), Error> {
     match moderator.user() {
         Some(oneself) if oneself == account.user => {
             let message = "You cannot do this to your own account.";
