@@ -31,7 +31,7 @@ enum Command {
 
 /// Prints the effective value of every option as a configuration file, each with its source.
 ///
-/// Passwords are printed as ***.
+/// Passwords, and the queries of URLs, are printed as ***.
 #[derive(Args, Debug)]
 struct Print {
     /// Print all options with their descriptions and defaults instead, as a file to start from.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::config::value::jwks_url;
+use crate::config::value::{SecretUrl, jwks_url};
 
 /// Options of sign-in from an existing application.
 #[derive(Args, Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct JwtConfig {
     /// first request. The server reads the keys at start and every few minutes, and once for a token with an unknown
     /// key id. Needs --jwt-issuer and --jwt-audience.
     #[arg(long, value_name = "URL", env = "FANFOLD_JWT_JWKS_URL", value_parser = jwks_url)]
-    pub jwt_jwks_url: Option<String>,
+    pub jwt_jwks_url: Option<SecretUrl>,
 
     /// PEM files with the application's public keys, separated by commas, instead of --jwt-jwks-url.
     ///
@@ -83,7 +83,7 @@ pub enum JwtAlgorithm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JwtSource<'a> {
     /// A URL of a JWKS.
-    Url(&'a str),
+    Url(&'a SecretUrl),
     /// PEM files.
     Files(&'a [PathBuf]),
 }
@@ -93,7 +93,7 @@ impl JwtConfig {
     /// or contradict each other. Empty values count as unset.
     pub fn source(&self) -> Result<Option<JwtSource<'_>>, &'static str> {
         let is_file = |path: &&PathBuf| !path.as_os_str().is_empty();
-        let url = self.jwt_jwks_url.as_deref().filter(|url| !url.is_empty());
+        let url = self.jwt_jwks_url.as_ref().filter(|url| !url.expose().is_empty());
         let has_files = self.jwt_public_keys.iter().find(is_file).is_some();
         let source = match (url, has_files) {
             (Some(_), true) => return Err("set --jwt-jwks-url or --jwt-public-keys, not both"),
@@ -160,7 +160,8 @@ mod tests {
             assert!(config.source().is_err(), "{some:?}");
         }
         let config = parse(&[&["--jwt-jwks-url", url], &RULES[..]].concat()).unwrap();
-        assert_eq!(config.source(), Ok(Some(JwtSource::Url(url))));
+        let source = JwtSource::Url(&SecretUrl::from(url.to_owned()));
+        assert_eq!(config.source(), Ok(Some(source)));
         let config = parse(&[&["--jwt-public-keys", "a.pem,b.pem"], &RULES[..]].concat()).unwrap();
         assert!(matches!(config.source(), Ok(Some(JwtSource::Files([_, _])))));
         let both = ["--jwt-jwks-url", url, "--jwt-public-keys", "a.pem"];

@@ -166,7 +166,7 @@ impl Key {
     }
 
     /// Returns a text without secrets. Options whose values are hidden in `--help` are secrets as a whole, unless they
-    /// are URLs without a password.
+    /// are URLs.
     pub(super) fn masked(&self, text: &str) -> String {
         if self.arg.is_hide_env_values_set() {
             let is_url = self.arg.get_value_parser().type_id() == TypeId::of::<SecretUrl>();

@@ -8,20 +8,16 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use url::{Host, Url};
 
-/// A URL that is formatted as `***` if it may contain a password.
+/// A URL that is formatted without what may be secret: as `***` if it may contain credentials, and otherwise without its
+/// query.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretUrl(String);
 
 impl SecretUrl {
-    /// Returns the URL, including the password.
+    /// Returns the URL, including what is secret.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
-    }
-
-    /// Returns true if the URL may contain a password.
-    fn is_secret(&self) -> bool {
-        self.0.contains('@') || self.0.contains("pass")
     }
 }
 
@@ -35,7 +31,14 @@ impl From<String> for SecretUrl {
 
 impl fmt::Debug for SecretUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.is_secret() { "***" } else { &self.0 })
+        // A password may contain any character before the @.
+        if self.0.contains('@') {
+            return formatter.write_str("***");
+        }
+        match self.0.find(['?', '#']) {
+            Some(end) => write!(formatter, "{}***", &self.0[..=end]),
+            None => formatter.write_str(&self.0),
+        }
     }
 }
 
@@ -45,10 +48,9 @@ impl fmt::Display for SecretUrl {
     }
 }
 
-/// Returns true if a text may be a URL with a password.
+/// Returns true if a text may be a URL with something secret.
 pub(super) fn is_secret(text: &str) -> bool {
-    let is_url = text.contains("://") || text.contains("unix:");
-    is_url && SecretUrl::from(text.to_owned()).is_secret()
+    mask(text) != text
 }
 
 /// Returns true if the reason for which a value was rejected may contain a part of the value.
@@ -60,9 +62,10 @@ pub(super) fn quotes(reason: &str, value: &str) -> bool {
     reason.contains(value) || parts.any(|part| part.len() >= PART && reason.contains(part))
 }
 
-/// Returns `***` in place of a text that may be a URL with a password.
+/// Returns a text without what is secret, if it may be a URL.
 pub(super) fn mask(text: &str) -> String {
-    if is_secret(text) { "***".to_owned() } else { text.to_owned() }
+    let is_url = text.contains("://") || text.contains("unix:");
+    if is_url { SecretUrl::from(text.to_owned()).to_string() } else { text.to_owned() }
 }
 
 /// An address that a server listens on.
@@ -186,7 +189,7 @@ pub(super) fn collector(text: &str) -> Result<String, String> {
 }
 
 /// Parses the URL of a key set. Plain http is accepted for loopback addresses only, as others could replace the keys.
-pub(super) fn jwks_url(text: &str) -> Result<String, String> {
+pub(super) fn jwks_url(text: &str) -> Result<SecretUrl, String> {
     let is_loopback = |url: &Url| match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -198,7 +201,7 @@ pub(super) fn jwks_url(text: &str) -> Result<String, String> {
     let is_safe = |url: &Url| url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
     let url = Url::parse(text).ok().filter(|url| is_plain(url) && is_safe(url));
     if text.is_empty() || url.is_some() {
-        return Ok(text.to_owned());
+        return Ok(SecretUrl::from(text.to_owned()));
     }
     Err("a key set has an https URL without credentials, such as https://app.example.org/jwks.json; plain http is \
         accepted for loopback addresses only"
@@ -221,11 +224,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_with_a_password_is_not_printed() {
+    fn credentials_and_queries_of_urls_are_not_printed() {
         let printed = |url: &str| SecretUrl::from(url.to_owned()).to_string();
         assert_eq!(printed("redis://ada:secret@host/0"), "***");
-        assert_eq!(printed("unix:/run/redis.sock?pass=secret"), "***");
+        assert_eq!(printed("redis://ada:sec?ret@host/0"), "***");
+        assert_eq!(printed("unix:/run/redis.sock?pass=secret"), "unix:/run/redis.sock?***");
+        assert_eq!(printed("https://host/jwks.json?key=secret#secret"), "https://host/jwks.json?***");
+        assert_eq!(printed("https://host/#secret"), "https://host/#***");
         assert_eq!(printed("rediss://host:6380/0"), "rediss://host:6380/0");
+        assert_eq!(mask("what?"), "what?");
+        assert_eq!(mask("https://host/?secret"), "https://host/?***");
     }
 
     #[test]
@@ -308,7 +316,7 @@ mod tests {
             "http://localhost/jwks",
             "",
         ] {
-            assert_eq!(jwks_url(text).as_deref(), Ok(text));
+            assert_eq!(jwks_url(text).as_ref().map(SecretUrl::expose), Ok(text));
         }
         for text in [
             "http://app.example.org/jwks.json",

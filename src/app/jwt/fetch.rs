@@ -4,6 +4,7 @@
 //!
 //! Not here: when to fetch (`app::jwt::key_ring`), and the keys themselves (`app::jwt::keys`).
 
+use std::fmt;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Empty, Limited};
@@ -44,13 +45,18 @@ pub(super) struct Fetched {
 }
 
 /// A client that fetches one key set. Each fetch opens a connection.
-#[derive(Debug)]
 pub(super) struct KeySetClient {
     uri: Uri,
     transport: Transport,
 }
 
-#[derive(Debug)]
+impl fmt::Debug for KeySetClient {
+    /// Leaves out the URL, whose query may contain a key.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("KeySetClient").finish_non_exhaustive()
+    }
+}
+
 enum Transport {
     Plain(Client<HttpConnector, Empty<Bytes>>),
     Tls(Client<HttpsConnector<HttpConnector>, Empty<Bytes>>),

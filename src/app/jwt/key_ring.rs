@@ -100,7 +100,7 @@ impl KeyRing {
     pub(super) async fn open(&self, source: JwtSource<'_>, now: Timestamp) -> Result<(), KeyRingError> {
         match source {
             JwtSource::Url(url) => {
-                let client = KeySetClient::new(url).map_err(KeyRingError::Client)?;
+                let client = KeySetClient::new(url.expose()).map_err(KeyRingError::Client)?;
                 // Only the first call opens the keys.
                 drop(self.0.client.set(client));
                 self.refresh(now).await;

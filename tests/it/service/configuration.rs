@@ -551,6 +551,49 @@ fn the_file_on_the_page_for_operators_is_valid() {
 }
 
 #[test]
+fn no_option_that_is_a_url_is_printed_with_its_query_or_credentials() {
+    let directory = tempfile::tempdir().unwrap();
+    let command = ServerConfig::augment_args(clap::Command::new("fanfold"));
+    let takes_url = |arg: &&Arg| {
+        arg.get_value_names()
+            .is_some_and(|names| names.iter().any(|name| ["URL", "ORIGINS"].contains(&&**name)))
+    };
+    let urls: Vec<&Arg> = command.get_arguments().filter(takes_url).collect();
+    assert!(urls.len() >= 5, "{urls:?}");
+    for arg in urls {
+        let (option, variable) = (arg.get_long().unwrap(), arg.get_env().unwrap());
+        let (section, name) = option.split_once('-').unwrap();
+        for url in [
+            format!("https://a.example/jwks.json?key={SECRET}"),
+            format!("https://a.example/jwks.json#{SECRET}"),
+            format!("https://ada:{SECRET}@a.example/"),
+            format!("redis://a.example/0?pass={SECRET}"),
+            format!("postgres://a.example/x?password={SECRET}"),
+        ] {
+            let path = write(
+                &directory,
+                "some.toml",
+                &format!("[{section}]\n{} = \"{url}\"\n", name.replace('-', "_")),
+            );
+            fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+            let flag = format!("--{option}={url}");
+            for output in [
+                print(&directory, &[&flag]),
+                print(&directory, &["--config", "some.toml"]),
+                fanfold(&directory, &["config", "check", "some.toml"]).output().unwrap(),
+                fanfold(&directory, &["config", "print"]).env(variable, &url).output().unwrap(),
+                fanfold(&directory, &["serve", "--help"]).env(variable, &url).output().unwrap(),
+            ] {
+                let printed = text(&output.stdout) + &text(&output.stderr);
+                assert!(!printed.contains(SECRET), "--{option} {url}: {printed}");
+            }
+        }
+    }
+    let keys = print(&directory, &["--jwt-jwks-url", "https://a.example/jwks.json?key=topsecret"]);
+    assert!(text(&keys.stdout).contains("jwks_url = \"https://a.example/jwks.json?***\" # command line"));
+}
+
+#[test]
 fn a_file_with_a_password_that_others_can_read_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = write(&directory, "some.toml", "[archive]\nurl = \"postgres://ada:pencil@h/x\"\n");
