@@ -164,7 +164,8 @@ impl App {
         if is_set { Ok(()) } else { Err(no_such_user()) }
     }
 
-    /// Deletes a post of any user, permanently. Idempotent. Makes as many round trips as [`App::delete_post`], plus two.
+    /// Deletes a post, permanently. A moderator can remove their own posts and those of users who are not moderators. The
+    /// operator can remove all. Idempotent. Makes as many round trips as [`App::delete_post`], plus three.
     pub async fn remove_post(
         &self,
         moderator: &Moderator,
@@ -173,6 +174,7 @@ impl App {
     ) -> Result<(), Error> {
         let missing = || Error::rule(Reason::NotFound, Field::PostId, "This post does not exist.");
         let author = self.author_of(id).await?.ok_or_else(missing)?;
+        self.check_removable(moderator, author).await?;
         let objects = Objects { post: Some(id), ..Objects::user(author) };
         self.log(moderator, Action::RemovePost, objects, note).await?;
         if self.delete_own(author, id).await? { Ok(()) } else { Err(missing()) }
@@ -186,6 +188,19 @@ impl App {
             Record::Revoked { .. } => None,
             Record::Missing => self.archive().await?.read(&[id]).await?.pop().as_ref().map(Row::author),
         })
+    }
+
+    /// Fails if a moderator cannot remove an author's posts, because the author is another moderator. Moderators are
+    /// equals, and what one of them removes is not kept for the other or for the operator to restore.
+    async fn check_removable(&self, moderator: &Moderator, author: UserId) -> Result<(), Error> {
+        if moderator.user().is_none_or(|oneself| oneself == author) {
+            return Ok(());
+        }
+        if self.account(author).await?.is_some_and(|account| account.is_moderator) {
+            let message = "The author is a moderator. Only the operator of the server can do this.";
+            return Err(Error::rule(Reason::Moderator, Field::PostId, message));
+        }
+        Ok(())
     }
 
     /// Checks that a moderator can change an account, and records the action that they are about to take.

@@ -33,7 +33,7 @@ pub(in crate::graphql) enum UserErrorCode {
     /// The viewer cannot do this to themselves.
     #[graphql(name = "SELF")]
     Oneself,
-    /// The user is a moderator. Only the operator of the server can do this.
+    /// The user, or the author of the post, is a moderator. Only the operator of the server can do this.
     Moderator,
     /// The viewer blocks the user; unblock them first.
     Blocked,

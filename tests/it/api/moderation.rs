@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use fanfold::model::id::UserId;
+use fanfold::model::id::{PostId, UserId};
 use fanfold::model::moderation::{Action, ActionNote};
 use fanfold::model::moderator::Moderator;
 use serde_json::{Value, json};
@@ -293,6 +293,38 @@ async fn a_removed_post_is_gone_hot_or_archived_and_unknown_posts_are_reported()
         assert_eq!(found["post"], Value::Null);
     }
     assert_eq!(remove(&global("Post", "77")).await["userErrors"][0]["code"], "NOT_FOUND");
+}
+
+#[tokio::test]
+async fn only_the_operator_removes_the_posts_of_moderators_for_others_than_their_authors() {
+    let (world, people) = world(3).await;
+    grant(&world, 2, true).await;
+    let [moderator, other, _] = &people[..] else { unreachable!() };
+    let posts = [publish(&world, other, "first").await, publish(&world, other, "second").await];
+    let remove = async |by: &Person, post: &str| {
+        let query = "mutation ($input: RemovePostInput!) {
+            removePost(input: $input) { removedPostId userErrors { code field } } }";
+        let input = json!({ "input": { "postId": post } });
+        world.data(Some(&by.token), query, input).await["removePost"].take()
+    };
+    let exists = async |post: &str| {
+        let query = "query ($id: ID!) { post(id: $id) { id } }";
+        world.data(None, query, json!({ "id": post })).await["post"] != Value::Null
+    };
+    let rejected = json!([{ "code": "MODERATOR", "field": ["input", "postId"] }]);
+    let before = actions(&world, moderator).await;
+    assert_eq!(remove(moderator, &posts[0]).await, json!({ "removedPostId": null, "userErrors": rejected }));
+    assert!(exists(&posts[0]).await);
+    assert_eq!(actions(&world, moderator).await, before, "nothing was begun");
+    // A moderator can remove their own post, and the operator any.
+    assert_eq!(remove(other, &posts[0]).await["removedPostId"], posts[0]);
+    let second = PostId::new(2).unwrap();
+    world.app.remove_post(&Moderator::Operator, second, ActionNote::default()).await.unwrap();
+    assert!(!exists(&posts[0]).await && !exists(&posts[1]).await);
+    // Once they do not moderate any more, their posts are like those of others.
+    let last = publish(&world, other, "last").await;
+    grant(&world, 2, false).await;
+    assert_eq!(remove(moderator, &last).await["removedPostId"], last);
 }
 
 #[tokio::test]
