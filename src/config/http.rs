@@ -60,14 +60,15 @@ pub struct HttpConfig {
     /// Proxies in front of this server, such as 10.0.0.0/8 or 192.0.2.7, separated by commas.
     ///
     /// The server attributes a request from a listed proxy to the last address in X-Forwarded-For that is not a listed
-    /// proxy. Behind an unlisted proxy, all clients share one address and exhaust each other's limits.
+    /// proxy, and joins the trace in its traceparent. Behind an unlisted proxy, all clients share one address and exhaust
+    /// each other's limits.
     #[arg(long, value_name = "NETWORKS", env = "FANFOLD_HTTP_TRUSTED_PROXIES", value_delimiter = ',')]
     #[arg(value_parser = network)]
     pub http_trusted_proxies: Vec<IpNet>,
 
-    /// Timeout of an idle connection, and of reading a request head, in seconds.
+    /// Timeout of an idle connection, in seconds.
     ///
-    /// A proxy that keeps connections open should have a shorter idle timeout.
+    /// A request head must arrive within ten seconds of its first byte, or within this timeout if it is shorter. A proxy that keeps connections open should have a shorter idle timeout.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_IDLE_TIMEOUT", default_value_t = 75)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_600))]
     pub http_idle_timeout: u32,

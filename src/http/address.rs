@@ -7,8 +7,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::ConnectInfo;
-use axum::http::HeaderName;
 use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderName};
 use ipnet::IpNet;
 
 use crate::model::address::Address;
@@ -41,6 +41,14 @@ pub(super) fn of(head: &Parts, trusted: &[IpNet]) -> Option<Address> {
         nearest = Some(next);
     }
     nearest.map(Address::from)
+}
+
+/// Returns true if a request comes from a trusted proxy, or arrived on a Unix socket.
+pub(super) fn is_of_proxy(extensions: &Extensions, trusted: &[IpNet]) -> bool {
+    match extensions.get::<ConnectInfo<SocketAddr>>() {
+        Some(ConnectInfo(peer)) => is_trusted(peer.ip(), trusted),
+        None => extensions.get::<Local>().is_some(),
+    }
 }
 
 /// Returns true if a peer is in one of the trusted networks.
@@ -103,6 +111,21 @@ mod tests {
         assert_eq!(found(&["unknown"]), None);
         assert_eq!(found(&["203.0.113.9, 198.51.100.1"]), Some(address("198.51.100.1")));
         assert_eq!(found(&["198.51.100.1, 10.2.2.2"]), Some(address("198.51.100.1")));
+    }
+
+    #[test]
+    fn trusted_proxies_and_peers_on_a_unix_socket_are_proxies() {
+        let trusted = ["10.0.0.0/8".parse().unwrap()];
+        let from = |peer: &str| {
+            let mut extensions = Extensions::new();
+            extensions.insert(ConnectInfo(SocketAddr::new(peer.parse().unwrap(), 9_999)));
+            is_of_proxy(&extensions, &trusted)
+        };
+        assert_eq!(["10.1.1.1", "::ffff:10.1.1.1", "192.0.2.1"].map(from), [true, true, false]);
+        let mut local = Extensions::new();
+        assert!(!is_of_proxy(&local, &trusted), "its origin is unknown");
+        local.insert(Local);
+        assert!(is_of_proxy(&local, &trusted));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Accepts, serves and closes connections.
 //!
-//! Not here: the maximum number of connections, and the choice of idle connections to close (`http::peer`).
+//! Not here: the maximum number of connections, and the choice of idle connections to close (`http::peer`); what a client
+//! may send and for how long (`http::inbound`).
 
 use std::convert::Infallible;
-use std::io::{IoSlice, Result as IoResult};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,9 +19,8 @@ use hyper::Request;
 use hyper::body::{Body as HttpBody, Bytes, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::watch;
 use tokio_io_timeout::TimeoutStream;
@@ -30,18 +29,17 @@ use tokio_util::task::TaskTracker;
 
 use crate::http::accept::MediaType;
 use crate::http::address::Local;
+use crate::http::inbound::{Inbound, reject};
+use crate::http::intake::Intake;
 use crate::http::listener::{Listener, Stream};
 use crate::http::peer::{Entry, Full, Peer, Peers};
 use crate::http::response::Failure;
 use crate::worker::Workers;
 
-/// Maximum size of a request head, in bytes. Also limits how much of a request body is read ahead.
+/// Maximum size of a request head, in bytes.
 const BUFFER: usize = 65_536;
 /// Write timeout: the time within which a client must read some of the response.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
-/// Timeout of a connection's first request head; shorter on a spare connection.
-const FIRST_HEAD: Duration = Duration::from_secs(10);
-const FIRST_HEAD_OF_SPARE: Duration = Duration::from_secs(3);
 
 /// The threads that serve connections.
 pub(super) enum Threads<'a> {
@@ -75,7 +73,7 @@ pub(super) async fn serve(mut listener: Listener, threads: Threads<'_>, common: 
                 let kept = keep_here(stream, peer, entry, common.clone());
                 threads.spawn(connections.track_future(kept));
             }
-            Err(full) => reject(&stream, full),
+            Err(full) => reject(&stream, full.status()),
         }
     }
     drop(listener);
@@ -89,32 +87,25 @@ pub(super) struct Common {
     protocol: http1::Builder,
     router: Router,
     peers: Arc<Peers>,
+    intake: Arc<Intake>,
+    idle: Duration,
     stopping: watch::Receiver<bool>,
 }
 
 impl Common {
-    /// Creates the state. A connection on which no complete request head arrives within `idle` is closed.
+    /// Creates the state. A connection that has been idle for `idle` is closed.
     pub(super) fn new(
         router: Router,
         peers: Arc<Peers>,
+        intake: Arc<Intake>,
         idle: Duration,
         stopping: watch::Receiver<bool>,
     ) -> Self {
         let mut protocol = http1::Builder::new();
-        protocol.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(BUFFER);
-        Self { protocol, router, peers, stopping }
+        // The library's timeout of a head begins with the end of the previous response.
+        protocol.header_read_timeout(None).max_buf_size(BUFFER);
+        Self { protocol, router, peers, intake, idle, stopping }
     }
-}
-
-/// Rejects a connection: writes the reason if that does not block, and closes the connection.
-fn reject(stream: &Stream, full: Full) {
-    let status = full.status();
-    let head =
-        format!("HTTP/1.1 {status}\r\nconnection: close\r\nretry-after: 10\r\ncontent-length: 0\r\n\r\n");
-    drop(match stream {
-        Either::Left(stream) => stream.try_write(head.as_bytes()),
-        Either::Right(stream) => stream.try_write(head.as_bytes()),
-    });
 }
 
 /// Serves one connection that was accepted on another thread.
@@ -131,9 +122,10 @@ async fn keep_here(stream: Stream, from: Option<SocketAddr>, entry: Entry, commo
 
 /// Serves one connection until it closes. Does not log connection errors, which are the client's concern.
 async fn keep(stream: Stream, from: Option<SocketAddr>, entry: Entry, common: Common) {
-    let Common { protocol, router, peers, stopping } = common;
+    let Common { protocol, router, peers, intake, idle, stopping } = common;
     let peer = Arc::clone(&entry.peer);
-    let mut stream = TimeoutStream::new(Counted { stream, _entry: entry });
+    let share = intake.share(peer.address);
+    let mut stream = TimeoutStream::new(Inbound::new(stream, entry, share, idle));
     stream.set_write_timeout(Some(TAKEN_WITHIN));
     let router = TowerToHyperService::new(router);
     let service = service_fn(|mut request: Request<Incoming>| {
@@ -142,33 +134,29 @@ async fn keep(stream: Stream, from: Option<SocketAddr>, entry: Entry, common: Co
             Some(from) => drop(request.extensions_mut().insert(ConnectInfo(from))),
             None => drop(request.extensions_mut().insert(Local)),
         }
+        let ends = peer.has_large_head();
         let answering = peer.spare.map_or_else(|| Ok(router.call(request)), Err);
         async move {
-            let response = match answering {
+            let mut response = match answering {
                 Ok(answering) => answering.await?,
                 Err(full) => busy(full),
             };
+            if ends && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                close_after(&mut response);
+            }
             Ok::<_, Infallible>(under_way.until_sent(response))
         }
     });
     let connection = protocol.serve_connection(TokioIo::new(Box::pin(stream)), service);
     let mut connection = std::pin::pin!(connection.with_upgrades());
-    let first_head = if peer.spare.is_some() { FIRST_HEAD_OF_SPARE } else { FIRST_HEAD };
-    let mut first_head = std::pin::pin!(tokio::time::sleep(first_head));
-    let mut is_first_due = true;
     let mut stopped = std::pin::pin!(turns_true(stopping));
     loop {
         tokio::select! {
             _ = &mut connection => return,
             // A request without a complete head has had no effect, so the connection can be closed.
-            () = &mut stopped => if peer.has_asked() {
+            () = &mut stopped => if peer.heads() > 0 {
                 connection.as_mut().graceful_shutdown();
                 break;
-            } else {
-                return;
-            },
-            () = &mut first_head, if is_first_due => if peer.has_asked() {
-                is_first_due = false;
             } else {
                 return;
             },
@@ -183,8 +171,13 @@ async fn keep(stream: Stream, from: Option<SocketAddr>, entry: Entry, common: Co
 /// Returns the response to all requests on a spare connection.
 fn busy(full: Full) -> Response {
     let mut response = Failure::busy(full.status()).into_response(MediaType::Json);
-    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    close_after(&mut response);
     response
+}
+
+/// Closes the connection after a response.
+fn close_after(response: &mut Response) {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
 }
 
 /// A guard that marks a connection as busy until the response is sent completely, or permanently if the connection
@@ -192,24 +185,25 @@ fn busy(full: Full) -> Response {
 struct UnderWay {
     peers: Arc<Peers>,
     peer: Arc<Peer>,
-    is_socket: bool,
 }
 
 impl UnderWay {
     fn begin(peers: &Arc<Peers>, peer: &Arc<Peer>) -> Self {
         peer.begin();
-        Self { peers: Arc::clone(peers), peer: Arc::clone(peer), is_socket: false }
+        Self { peers: Arc::clone(peers), peer: Arc::clone(peer) }
     }
 
-    fn until_sent(mut self, response: Response) -> axum::http::Response<Answer> {
-        self.is_socket = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+    fn until_sent(self, response: Response) -> axum::http::Response<Answer> {
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            self.peer.become_socket();
+        }
         response.map(|body| Answer { body, _under_way: self })
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        if !self.is_socket {
+        if !self.peer.is_socket() {
             self.peers.end(&self.peer);
         }
     }
@@ -238,49 +232,6 @@ impl HttpBody for Answer {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
-    }
-}
-
-/// A stream that holds its connection's registration until the stream is closed, even if the connection has become
-/// a WebSocket.
-struct Counted {
-    stream: Stream,
-    _entry: Entry,
-}
-
-impl AsyncRead for Counted {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<IoResult<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Counted {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<IoResult<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<IoResult<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<IoResult<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<IoResult<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write_vectored(context, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 }
 

@@ -16,6 +16,7 @@ use crate::http::log::Account;
 use crate::http::origin::Origin;
 use crate::http::request::{self, Incoming, RequestId};
 use crate::http::response::{self, Failure, Reply};
+use crate::http::trace::Remote;
 use crate::http::{REQUEST_ID, Server, address, auth, batch, origin, socket, stream, trace, websocket};
 
 /// Handles a GraphQL request. All of its log lines carry the request id.
@@ -27,7 +28,8 @@ pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request)
         return socket::accept(&server, request, id);
     }
     let span = trace::name(&id);
-    let trace = span.in_scope(|| trace::begin(trace::GRAPHQL, request.method(), request.headers(), &id));
+    let from = Remote::of(&request, &server.config);
+    let trace = span.in_scope(|| trace::begin(trace::GRAPHQL, request.method(), &from, &id));
     respond(&server, request, &id).instrument(trace).instrument(span).await
 }
 
@@ -115,8 +117,9 @@ async fn execute(
     let (head, body) = request.into_parts();
     // HEAD is handled like GET, but the response has no body.
     let is_post = head.method == Method::POST;
+    let address = address::of(&head, &server.config.http_trusted_proxies);
     let incoming = if is_post {
-        request::read(&head.headers, body, &server.config).await?
+        request::read(&head.headers, body, &server.config, server.intake.share(address)).await?
     } else {
         Incoming::One(request::read_url(&head.uri)?)
     };
@@ -128,7 +131,6 @@ async fn execute(
         }
     };
     // Nothing is read from the store until the document is known to be valid.
-    let address = address::of(&head, &server.config.http_trusted_proxies);
     let plan = server.plan(incoming, address).map_err(Failure::of)?;
     account.operation = Some(plan.summary());
     check_method(&plan, is_post, form)?;

@@ -30,6 +30,7 @@ use crate::http::log::Account;
 use crate::http::request::RequestId;
 use crate::http::response::{Failure, Reply};
 use crate::http::seat::{Full, Seat};
+use crate::http::trace::Remote;
 use crate::http::{Server, address, origin, response, trace};
 
 /// The route of downloads.
@@ -55,7 +56,8 @@ pub(super) async fn download(
     tokio::task::consume_budget().await;
     let id = RequestId::of(request.headers(), server.api.app());
     let span = trace::name(&id);
-    let trace = span.in_scope(|| trace::begin(ROUTE, request.method(), request.headers(), &id));
+    let from = Remote::of(&request, &server.config);
+    let trace = span.in_scope(|| trace::begin(ROUTE, request.method(), &from, &id));
     let token = token.map_or_else(|_| String::new(), |Path(token)| token);
     respond(&server, &token, request, &id).instrument(trace).instrument(span).await
 }

@@ -13,6 +13,8 @@ mod executed;
 mod export;
 mod health;
 mod host;
+mod inbound;
+mod intake;
 mod list;
 mod listener;
 mod log;
@@ -49,6 +51,7 @@ use crate::graphql::{Api, GraphqlRequest, Plan};
 use crate::http::accept::MediaType;
 use crate::http::connection::{Common, Threads, turns_true};
 use crate::http::health::Health;
+use crate::http::intake::Intake;
 use crate::http::peer::Peers;
 use crate::http::response::Failure;
 use crate::http::schema::Contract;
@@ -84,6 +87,8 @@ struct Server {
     seats: Arc<Seats>,
     /// Capacity for downloads of exports.
     downloads: Arc<Seats>,
+    /// Memory of what has not arrived completely.
+    intake: Arc<Intake>,
     /// The tasks of open WebSockets and downloads.
     tasks: TaskTracker,
 }
@@ -92,9 +97,9 @@ impl Server {
     fn new(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Self {
         let (seats, downloads) = (Seats::new(&config), Seats::of_downloads());
         let (contract, began, tasks) = (Contract::new(), Instant::now(), TaskTracker::new());
-        let health = Health::default();
+        let (health, intake) = (Health::default(), Intake::new(config.http_body_limit));
         let demo_policy = page::demo_policy(api.media_hosts());
-        Self { api, config, contract, demo_policy, began, health, stopping, seats, downloads, tasks }
+        Self { api, config, contract, demo_policy, began, health, stopping, seats, downloads, intake, tasks }
     }
 
     /// Prepares a request's document for execution. Counts a rejected document and charges the client's address for it.
@@ -189,12 +194,14 @@ pub async fn serve(
     let timeout = config.shutdown_timeout();
     let peers = Peers::new(&config, files);
     let server = Arc::new(Server::new(api, config, stopping.clone()));
-    let common = Common::new(route(Arc::clone(&server)), peers, idle, stopping.clone());
-    let connected = connection::serve(listeners.main, Threads::Workers(workers), common);
+    let common =
+        |router, peers, stopping| Common::new(router, peers, Arc::clone(&server.intake), idle, stopping);
+    let main = common(route(Arc::clone(&server)), peers, stopping.clone());
+    let connected = connection::serve(listeners.main, Threads::Workers(workers), main);
     let (end_admin, admin_ended) = watch::channel(false);
     let admin = listeners.admin.map(|listener| {
-        let common = Common::new(route_admin(Arc::clone(&server)), Peers::of_admin(), idle, admin_ended);
-        tokio::spawn(connection::serve(listener, Threads::Runtime, common))
+        let admin = common(route_admin(Arc::clone(&server)), Peers::of_admin(), admin_ended);
+        tokio::spawn(connection::serve(listener, Threads::Runtime, admin))
     });
     let serving = async {
         connected.await;

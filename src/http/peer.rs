@@ -68,13 +68,17 @@ impl Count {
 /// A connection's state, shared by the connection's task and [`Peers`].
 pub(super) struct Peer {
     /// The client's address; `None` for a trusted proxy, and on a Unix socket.
-    address: Option<Address>,
+    pub(super) address: Option<Address>,
     /// The reason why requests are rejected; `None` for an ordinary connection.
     pub(super) spare: Option<Full>,
     /// True while a request is in progress, and permanently once the connection has become a WebSocket.
     is_busy: AtomicBool,
-    /// True once a request head has arrived.
-    has_asked: AtomicBool,
+    /// True once the connection has become a WebSocket.
+    is_socket: AtomicBool,
+    /// Number of request heads that have arrived.
+    heads: AtomicU64,
+    /// True once a head has enlarged the connection's buffer.
+    has_large_head: AtomicBool,
     /// The time at which the connection became idle, in milliseconds since the process started.
     idle_since: AtomicU64,
     /// True if the connection was asked to close. Changes only while [`Peers`] is locked.
@@ -149,7 +153,9 @@ impl Peers {
             address,
             spare,
             is_busy: AtomicBool::new(false),
-            has_asked: AtomicBool::new(false),
+            is_socket: AtomicBool::new(false),
+            heads: AtomicU64::new(0),
+            has_large_head: AtomicBool::new(false),
             idle_since: AtomicU64::new(self.now()),
             is_closing: AtomicBool::new(false),
             close: Notify::new(),
@@ -184,7 +190,7 @@ impl Peers {
 
     /// Lets a connection stay open if it has become busy since it was asked to close. Returns true in this case.
     pub(super) fn keeps(&self, peer: &Peer) -> bool {
-        let is_busy = peer.is_busy.load(Ordering::Relaxed);
+        let is_busy = peer.is_busy();
         if is_busy {
             self.lock().set_closing(peer, false);
         }
@@ -247,14 +253,37 @@ impl Open {
 }
 
 impl Peer {
-    pub(super) fn has_asked(&self) -> bool {
-        self.has_asked.load(Ordering::Relaxed)
+    /// Returns the number of request heads that have arrived.
+    pub(super) fn heads(&self) -> u64 {
+        self.heads.load(Ordering::Relaxed)
     }
 
-    /// Marks the connection as busy.
+    /// Marks the connection as busy, when a head has arrived.
     pub(super) fn begin(&self) {
         self.is_busy.store(true, Ordering::Relaxed);
-        self.has_asked.store(true, Ordering::Relaxed);
+        self.heads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Marks the connection as a WebSocket.
+    pub(super) fn become_socket(&self) {
+        self.is_socket.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_socket(&self) -> bool {
+        self.is_socket.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::Relaxed)
+    }
+
+    /// Marks the connection as one whose buffer a head has enlarged.
+    pub(super) fn note_large_head(&self) {
+        self.has_large_head.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_large_head(&self) -> bool {
+        self.has_large_head.load(Ordering::Relaxed)
     }
 
     /// Waits until the connection is asked to close.
@@ -263,7 +292,7 @@ impl Peer {
     }
 
     fn is_idle(&self) -> bool {
-        !self.is_busy.load(Ordering::Relaxed) && !self.is_closing.load(Ordering::Relaxed)
+        !self.is_busy() && !self.is_closing.load(Ordering::Relaxed)
     }
 }
 

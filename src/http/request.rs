@@ -1,20 +1,17 @@
 //! Reads GraphQL requests: their ids, bodies and parameters.
 
-use std::time::Duration;
-
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
+use http_body_util::BodyExt as _;
 use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::config::HttpConfig;
 use crate::graphql::error::{Code, RequestError};
 use crate::graphql::{DocumentHash, GraphqlRequest};
+use crate::http::intake::{Full, Share, TIMEOUT};
 use crate::http::response::Failure;
 use crate::http::{REQUEST_ID, list};
-
-/// Timeout of reading a request body.
-const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request id, which appears in responses and logs. It is chosen by the client, or random.
 #[derive(Clone)]
@@ -47,10 +44,15 @@ pub(super) enum Incoming {
     Batch(Vec<Result<GraphqlRequest, Failure>>),
 }
 
-/// Reads the GraphQL request or the batch in a body.
-pub(super) async fn read(headers: &HeaderMap, body: Body, config: &HttpConfig) -> Result<Incoming, Failure> {
+/// Reads the GraphQL request or the batch in a body, which takes its memory from `share` until it is complete.
+pub(super) async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    config: &HttpConfig,
+    share: Share,
+) -> Result<Incoming, Failure> {
     check_content_type(headers)?;
-    let bytes = read_body(headers, body, config.http_body_limit).await?;
+    let bytes = read_body(headers, body, config.http_body_limit, share).await?;
     let json = serde_json::from_slice(&bytes)
         .map_err(|error| bad_request(format!("The body is not JSON: {error}.")))?;
     match json {
@@ -112,30 +114,41 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
     Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::BadRequest, message))
 }
 
-async fn read_body(headers: &HeaderMap, body: Body, limit: u64) -> Result<Vec<u8>, Failure> {
-    let too_large = || {
-        let message = format!("The body exceeds the limit of {limit} bytes.");
-        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, Code::BadRequest, message)
-    };
+async fn read_body(headers: &HeaderMap, body: Body, limit: u64, share: Share) -> Result<Vec<u8>, Failure> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     if announced.and_then(|text| text.parse::<u64>().ok()).is_some_and(|length| length > limit) {
-        return Err(too_large());
+        return Err(too_large(limit));
     }
-    let limit_in_memory = usize::try_from(limit).unwrap_or(usize::MAX);
-    match tokio::time::timeout(BODY_TIMEOUT, axum::body::to_bytes(body, limit_in_memory)).await {
-        Ok(Ok(bytes)) => Ok(bytes.into()),
-        Ok(Err(error)) if is_over_limit(&error) => Err(too_large()),
-        Ok(Err(_)) => Err(bad_request("The body was interrupted.")),
+    match tokio::time::timeout(TIMEOUT, collect(body, limit, share)).await {
+        Ok(collected) => collected,
         Err(_elapsed) => {
-            let message = format!("The body did not arrive within {} seconds.", BODY_TIMEOUT.as_secs());
+            let message = format!("The body did not arrive within {} seconds.", TIMEOUT.as_secs());
             Err(Failure::new(StatusCode::REQUEST_TIMEOUT, Code::BadRequest, message))
         }
     }
 }
 
-fn is_over_limit(error: &axum::Error) -> bool {
-    let cause = std::error::Error::source(error);
-    cause.is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>)
+/// Copies a body, up to the limit. A frame is a part of the buffer into which it was read: if frames were collected as they
+/// are, a body that arrives byte by byte would take such a buffer for each byte.
+async fn collect(mut body: Body, limit: u64, mut share: Share) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| bad_request("The body was interrupted."))?;
+        // Trailers are ignored.
+        let Some(data) = frame.data_ref() else { continue };
+        let length = bytes.len() + data.len();
+        if length as u64 > limit {
+            return Err(too_large(limit));
+        }
+        share.hold(length).map_err(Full::into_failure)?;
+        bytes.extend_from_slice(data);
+    }
+    Ok(bytes)
+}
+
+fn too_large(limit: u64) -> Failure {
+    let message = format!("The body exceeds the limit of {limit} bytes.");
+    Failure::new(StatusCode::PAYLOAD_TOO_LARGE, Code::BadRequest, message)
 }
 
 /// Extracts a request's parameters from its JSON object. A null parameter counts as omitted.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Request;
-use axum::http::{HeaderMap, Method};
+use axum::http::Method;
 use axum::response::Response;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -27,13 +27,15 @@ use crate::graphql::error::{Code, RequestError};
 use crate::graphql::pace::Room;
 use crate::http::accept::MediaType;
 use crate::http::connection::turns_true;
+use crate::http::intake;
 use crate::http::operation::{
     ClientChannel, Credentials, MessageKind, OperationMessage, Running, SocketOperation,
 };
 use crate::http::request::{self, RequestId};
 use crate::http::response::Failure;
 use crate::http::seat::Seat;
-use crate::http::websocket::{self, CloseFrame, Handshake, Message, WebSocket, WebSocketError};
+use crate::http::trace::Remote;
+use crate::http::websocket::{CloseFrame, Handshake, Message, ReceiveError, WebSocket, WebSocketError};
 use crate::http::{Server, address, auth, origin, print, trace};
 use crate::model::address::Address;
 
@@ -118,6 +120,7 @@ pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> R
     if let Err(failure) = origin::judge(request.headers(), &server.config) {
         return failure.into_response(MediaType::Json);
     }
+    let from = Remote::of(&request, &server.config);
     let (mut head, _) = request.into_parts();
     let handshake = match Handshake::read(&mut head, PROTOCOL) {
         Ok(handshake) => handshake,
@@ -131,13 +134,17 @@ pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> R
     let limit = usize::try_from(server.config.http_body_limit).unwrap_or(usize::MAX);
     let under_way = server.tasks.token();
     let (messages, outgoing) = mpsc::channel(MOST_WAITING);
+    // Copied: a header refers to the buffer of the whole head.
+    let presented = auth::token(&head.headers).map(|token| token.map(str::to_owned));
+    let share = server.intake.share(address);
     let server = Arc::clone(server);
-    handshake.accept(limit, async move |socket| {
+    handshake.accept(limit, share, async move |socket| {
         let conversation = Conversation {
             server,
             socket,
             id,
-            headers: head.headers,
+            from,
+            presented: Some(presented),
             address,
             seat: Some(seat),
             leave,
@@ -159,7 +166,10 @@ struct Conversation {
     server: Arc<Server>,
     socket: WebSocket,
     id: RequestId,
-    headers: HeaderMap,
+    /// The span in which the client opened the WebSocket.
+    from: Remote,
+    /// The token of the upgrade request; `None` once it has been used.
+    presented: Option<Result<Option<String>, Failure>>,
     address: Option<Address>,
     /// The client's seat; `None` once the WebSocket is being closed.
     seat: Option<Seat>,
@@ -190,7 +200,7 @@ impl Conversation {
         let closing = async {
             self.socket.send(close.frame()).await?;
             // The client closes the connection after the closing handshake.
-            while self.socket.receive().await.transpose()?.is_some() {}
+            while self.socket.receive().await.is_ok() {}
             Ok::<(), WebSocketError>(())
         };
         drop(timeout(CLOSE_TIMEOUT, closing).await);
@@ -248,23 +258,27 @@ impl Conversation {
         }
     }
 
-    async fn receive(&mut self, message: Option<Result<Message, WebSocketError>>) -> Result<(), End> {
+    async fn receive(&mut self, message: Result<Message, ReceiveError>) -> Result<(), End> {
         match message {
-            Some(Ok(Message::Text(text))) => self.handle(&text).await,
-            Some(Ok(Message::Binary(_))) => Err(Close::invalid("Messages must be text").into()),
+            Ok(Message::Text(text)) => self.handle(&text).await,
+            Ok(Message::Binary(_)) => Err(Close::invalid("Messages must be text").into()),
             // The library has queued a pong, which must be sent before another ping is read.
-            Some(Ok(Message::Ping(_))) => in_time(self.socket.flush()).await,
+            Ok(Message::Ping(_)) => in_time(self.socket.flush()).await,
             // The library never returns raw frames.
-            Some(Ok(Message::Pong(_) | Message::Frame(_))) => Ok(()),
-            Some(Err(error)) if websocket::is_too_large(&error) => {
-                Err(Close::because(TOO_LARGE, "The message is too large").into())
+            Ok(Message::Pong(_) | Message::Frame(_)) => Ok(()),
+            Err(ReceiveError::TooLarge) => Err(Close::because(TOO_LARGE, "The message is too large").into()),
+            Err(ReceiveError::TooSlow) => {
+                let seconds = intake::TIMEOUT.as_secs();
+                Err(Close::because(4408, format!("The message did not arrive within {seconds} seconds"))
+                    .into())
             }
-            Some(Ok(Message::Close(_))) => {
+            Err(ReceiveError::Full(full)) => Err(Close::because(TRY_AGAIN, full.reason()).into()),
+            Ok(Message::Close(_)) => {
                 // The library has queued the reply to the close frame.
                 drop(timeout(CLOSE_TIMEOUT, self.socket.flush()).await);
                 Err(End::Gone)
             }
-            Some(Err(_)) | None => Err(End::Gone),
+            Err(ReceiveError::Gone) => Err(End::Gone),
         }
     }
 
@@ -294,7 +308,7 @@ impl Conversation {
         }
     }
 
-    /// Authenticates the client by the payload, or by the headers of the upgrade request.
+    /// Authenticates the client by the payload, or by the token of the upgrade request.
     async fn initialise(&mut self, payload: Map<String, Value>) -> Result<(), End> {
         if std::mem::replace(&mut self.is_initialised, true) {
             return Err(Close::because(4429, "Too many initialisation requests").into());
@@ -302,18 +316,19 @@ impl Conversation {
         let forbidden = || Close::because(4403, "Forbidden");
         // Some clients send an empty value if they have no credentials.
         let is_nothing = |value: &Value| value.is_null() || value == "";
-        let presented = payload
+        let value = payload
             .iter()
             .find(|(name, value)| name.eq_ignore_ascii_case("authorization") && !is_nothing(value));
-        let token = match presented {
+        let presented = self.presented.take();
+        let token = match value {
             Some((_, value)) => {
                 let value = value.as_str().and_then(auth::bearer);
-                Some(value.ok_or_else(forbidden)?)
+                Some(value.ok_or_else(forbidden)?.to_owned())
             }
-            None => auth::token(&self.headers).map_err(|_| forbidden())?,
+            None => presented.transpose().map_err(|_| forbidden())?.flatten(),
         };
         let app = self.server.api.app().clone();
-        let viewer = match token {
+        let viewer = match token.as_deref() {
             Some(token) => app.authenticate(token).await,
             None => Ok(Viewer::Anonymous),
         };
@@ -326,7 +341,7 @@ impl Conversation {
         })?;
         let settled = self.seat.as_mut().map_or(Ok(()), |seat| seat.settle(viewer.user()));
         settled.map_err(|full| Close::because(TRY_AGAIN, full.reason()))?;
-        self.credentials = Some(Credentials { token: token.map(str::to_owned) });
+        self.credentials = Some(Credentials { token });
         self.session_end = async move { app.session_end(&viewer).await }.boxed();
         self.send(json!({ "type": "connection_ack" })).await
     }
@@ -363,8 +378,8 @@ impl Conversation {
             to: ClientChannel { id: Arc::clone(&id), number, messages: self.messages.clone() },
         };
         let span = trace::name(&operation.request_id);
-        let trace = span
-            .in_scope(|| trace::begin(trace::GRAPHQL, &Method::GET, &self.headers, &operation.request_id));
+        let begin = || trace::begin(trace::GRAPHQL, &Method::GET, &self.from, &operation.request_id);
+        let trace = span.in_scope(begin);
         let task = tokio::spawn(operation.run().boxed().instrument(trace).instrument(span)).abort_handle();
         self.running.insert(id, Running { number, watches, selections, task });
         Ok(())

@@ -4,6 +4,7 @@ mod archive;
 mod batch;
 mod boundaries;
 mod budget;
+mod buffers;
 mod check;
 mod clients;
 mod command_line;

@@ -389,18 +389,26 @@ async fn a_server_whose_connections_are_all_busy_still_responds_to_probes() {
 }
 
 #[test]
-fn the_first_head_has_a_short_timeout_and_the_next_one_a_longer_one() {
+fn every_head_has_a_short_timeout_from_its_first_byte_and_an_idle_connection_a_longer_one() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let connect = || connected(&server.address);
     let began = Instant::now();
-    let (mut silent, mut kept) = (connect(), connect());
+    let (mut silent, mut kept, mut slow) = (connect(), connect(), connect());
     let request = b"GET /graphql?query={__typename} HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let mut response = [0; 1_024];
-    kept.write_all(request).unwrap();
-    assert!(kept.read(&mut response).unwrap() > 0);
+    for stream in [&mut kept, &mut slow] {
+        stream.write_all(request).unwrap();
+        assert!(stream.read(&mut response).unwrap() > 0);
+    }
     assert_eq!(silent.read(&mut response).unwrap(), 0, "it is closed");
     assert!(began.elapsed() >= Duration::from_secs(8), "{:?}", began.elapsed());
+    // The time between requests does not count for the next head.
+    let began = Instant::now();
+    slow.write_all(&request[..30]).unwrap();
+    assert_eq!(slow.read(&mut response).unwrap_or(0), 0, "it is closed as well");
+    let took = began.elapsed();
+    assert!((Duration::from_secs(8)..Duration::from_secs(40)).contains(&took), "{took:?}");
     kept.write_all(request).unwrap();
     assert!(kept.read(&mut response).unwrap() > 0);
 }

@@ -125,8 +125,8 @@ const PARENT: &str = "00f067aa0ba902b7";
 fn the_trace_of_a_request_has_its_round_trips_and_queries() {
     let redis = Redis::start();
     let collector = Collector::start();
-    let server =
-        Server::over(&redis, &["--trace-otlp-endpoint", &collector.address, "--http-batch-limit", "2"]);
+    let options = ["--trace-otlp-endpoint", &collector.address, "--http-trusted-proxies", "127.0.0.1"];
+    let server = Server::over(&redis, &[&options[..], &["--http-batch-limit", "2"]].concat());
     server.register("ada");
     let query = "query Look { user(by: { username: \"ada\" }) { followers { totalCount } } post(id: \"UG9zdDo5\") { id } }";
     let more = format!("traceparent: 00-{TRACE}-{PARENT}-01\r\nx-request-id: traced\r\n");
@@ -197,6 +197,45 @@ fn the_trace_of_a_request_has_its_round_trips_and_queries() {
     assert!(collector.services().iter().all(|service| service == "fanfold"));
     let everything = format!("{spans:?}");
     assert!(!everything.contains("correct horse") && !everything.contains("totalCount"));
+}
+
+/// Returns the traces of two requests to a server with this sampler, each with its id and the spans that it is linked to.
+/// The client of the first request asks for a trace, and that of the second for none.
+fn traces_with(sampler: &str, options: &[&str]) -> Vec<(String, Vec<String>)> {
+    let redis = Redis::start();
+    let collector = Collector::start();
+    let (url, directory) = (redis.url(), redis.directory());
+    let fixed = ["serve", "--http-listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
+    let mut command =
+        command(&[&fixed[..], &["--trace-otlp-endpoint", &collector.address], options].concat());
+    let server = Server::run(command.env("OTEL_TRACES_SAMPLER", sampler));
+    for flags in ["01", "00"] {
+        let header = format!("traceparent: 00-{TRACE}-{PARENT}-{flags}\r\ntracestate: a=b\r\n");
+        let query = json!({ "query": "{ __typename }" }).to_string();
+        assert_eq!(server.send_with("POST /graphql", &header, &query).0, 200);
+    }
+    assert_eq!(server.stop(), Some(0));
+    let requests = collector.spans().into_iter().filter(|span| span.name == "POST /graphql");
+    let linked = |span: &Span| {
+        assert!(span.links.iter().all(|link| hex(&link.trace_id) == TRACE && link.trace_state.is_empty()));
+        span.links.iter().map(|link| hex(&link.span_id)).collect()
+    };
+    requests.map(|span| (hex(&span.trace_id), linked(&span))).collect()
+}
+
+#[test]
+fn only_trusted_proxies_decide_which_requests_are_traced_and_others_traces_are_linked() {
+    const PROXY: [&str; 2] = ["--http-trusted-proxies", "127.0.0.0/8"];
+    assert_eq!(traces_with("parentbased_always_off", &[]), []);
+    let joined = [(TRACE.to_owned(), Vec::new())];
+    assert_eq!(traces_with("parentbased_always_off", &PROXY), joined);
+    assert_eq!(traces_with("parentbased_always_on", &PROXY), joined);
+    let own = traces_with("parentbased_always_on", &[]);
+    assert_eq!(own.len(), 2, "a client cannot prevent a trace, either");
+    for (trace, links) in own {
+        assert_ne!(trace, TRACE);
+        assert_eq!(links, [PARENT]);
+    }
 }
 
 #[test]
