@@ -1,6 +1,7 @@
 //! The samples of `deploy/` agree with the options of the program, with their defaults, and with each other.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -23,6 +24,8 @@ const SECRET: &str = include_str!("../../../deploy/kubernetes/example-secret.yam
 const SERVICE: &str = include_str!("../../../deploy/fanfold.service");
 const CADDY: &str = include_str!("../../../deploy/Caddyfile");
 const NGINX: &str = include_str!("../../../deploy/nginx.conf");
+const INGRESS: &str = include_str!("../../../deploy/kubernetes/ingress.yaml");
+const DEPENDABOT: &str = include_str!("../../../.github/dependabot.yml");
 
 /// Returns the text between the first occurrence of `before` and the next of `after`.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
@@ -97,6 +100,68 @@ fn images_have_versions_and_a_server_has_the_same_user_everywhere() {
     assert_eq!([number(DEPLOYMENT, "runAsUser:"), number(DEPLOYMENT, "fsGroup:")], [user, user]);
     let minimum = number(include_str!("../../../Cargo.toml"), "rust-version = \"1.");
     assert!(number(DOCKERFILE, "\nFROM rust:1.") >= minimum);
+}
+
+/// Returns the directories of the project that have one of these files, such as `/deploy`.
+fn directories_with(names: &[&str]) -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut found, mut open) = (BTreeSet::new(), vec![root.to_owned()]);
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(&directory).unwrap().map(Result::unwrap) {
+            let name = entry.file_name().into_string().unwrap();
+            if names.contains(&&*name) {
+                found.insert(format!("/{}", directory.strip_prefix(root).unwrap().display()));
+            } else if entry.file_type().unwrap().is_dir()
+                && !name.starts_with('.')
+                && !["target", "node_modules"].contains(&&*name)
+            {
+                open.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn newer_versions_are_proposed_of_everything_that_has_an_exact_one() {
+    for (ecosystem, files) in [
+        ("docker-compose", &["compose.yaml"][..]),
+        ("docker", &["Dockerfile"]),
+        ("cargo", &["Cargo.toml"]),
+        ("npm", &["package.json"]),
+        ("pip", &["requirements.txt"]),
+    ] {
+        let all = format!("{DEPENDABOT}  - package-ecosystem:");
+        let update = between(&all, &format!("package-ecosystem: {ecosystem}\n"), "  - package-ecosystem:");
+        let places = update.lines().find_map(|line| line.trim().strip_prefix("director")).unwrap();
+        let places = places.split_once(": ").unwrap().1.trim_matches(['[', ']']);
+        let places: BTreeSet<String> = places.split(", ").map(str::to_owned).collect();
+        assert_eq!(places, directories_with(files), "{ecosystem}");
+    }
+    assert!(DEPENDABOT.contains("package-ecosystem: github-actions\n    directory: /\n"));
+}
+
+#[test]
+fn paths_of_downloads_are_kept_out_of_the_logs_of_proxies() {
+    let location = between(NGINX, "location /export/ {", "}");
+    for line in ["access_log off;", "error_log /dev/null;", "proxy_pass http://fanfold;"] {
+        assert!(location.contains(line), "{line}");
+    }
+    assert!(NGINX.split("listen 80;").nth(1).unwrap().contains("access_log off;"), "it redirects downloads");
+    assert!(CADDY.contains("\n\tlog_skip /export/*\n"));
+    assert!(CADDY.contains("request>uri regexp ^/export/[^?]* /export/***\n"));
+    let (pages, downloads) = INGRESS.split_once("\n---\n").unwrap();
+    assert!(downloads.contains("nginx.ingress.kubernetes.io/enable-access-log: \"false\""));
+    assert!(downloads.contains("path: /export/\n") && !pages.contains("path: /export/\n"));
+}
+
+#[test]
+fn proxies_do_not_pass_on_the_traces_of_clients() {
+    for header in ["traceparent", "tracestate"] {
+        assert!(NGINX.contains(&format!("proxy_set_header {header} \"\";")));
+        assert!(CADDY.contains(&format!("header_up -{header}\n")));
+        assert!(INGRESS.contains(header));
+    }
 }
 
 #[test]
