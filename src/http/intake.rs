@@ -151,14 +151,14 @@ mod tests {
 
     use super::*;
 
-    fn from(last: u8) -> Option<Address> {
-        Some(IpAddr::from([192, 0, 2, last]).into())
+    fn from(last: u8) -> Address {
+        IpAddr::from([192, 0, 2, last]).into()
     }
 
     #[test]
     fn unfinished_requests_share_the_memory_of_their_address_and_of_the_process() {
         let intake = Arc::new(Intake { of_address: 100_000, all: 150_000, held: Mutex::default() });
-        let [mut one, mut two, mut other] = [from(1), from(1), from(2)].map(|from| intake.share(from));
+        let [mut one, mut two, mut other] = [from(1), from(1), from(2)].map(|from| intake.share(Some(from)));
         assert_eq!(one.hold(60_000), Ok(()));
         assert_eq!(two.hold(50_000), Err(Full::Address));
         assert_eq!(two.hold(FREE), Ok(()), "ordinary requests need no shared memory");
