@@ -11,6 +11,8 @@
 #[path = "worst/document.rs"]
 mod document;
 mod ground;
+#[path = "worst/lists.rs"]
+mod lists;
 #[path = "ground/people.rs"]
 mod people;
 #[path = "worst/usage.rs"]

@@ -16,6 +16,8 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use tokio::sync::Notify;
+
 /// The resources that a budget counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
@@ -28,11 +30,14 @@ pub enum Resource {
     Statements,
     /// Bytes of the response.
     ResponseBytes,
+    /// Cost of list entries beyond the number from which the operation's cost was predicted.
+    Excess,
 }
 
 impl Resource {
     /// All resources, in declaration order.
-    pub const ALL: [Self; 4] = [Self::Commands, Self::ReplyBytes, Self::Statements, Self::ResponseBytes];
+    pub const ALL: [Self; 5] =
+        [Self::Commands, Self::ReplyBytes, Self::Statements, Self::ResponseBytes, Self::Excess];
 
     /// Returns the resource's name in metrics.
     #[must_use]
@@ -42,13 +47,14 @@ impl Resource {
             Self::ReplyBytes => "reply_bytes",
             Self::Statements => "statements",
             Self::ResponseBytes => "response_bytes",
+            Self::Excess => "excess",
         }
     }
 }
 
 /// An amount of each resource, in the order of [`Resource::ALL`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amounts(pub [u64; 4]);
+pub struct Amounts(pub [u64; Resource::ALL.len()]);
 
 impl Amounts {
     /// Returns the amount of one resource.
@@ -75,6 +81,12 @@ impl fmt::Display for Exceeded {
             Resource::ReplyBytes => write!(formatter, "it reads more than {limit} bytes from the store"),
             Resource::Statements => write!(formatter, "it needs more than {limit} statements to the archive"),
             Resource::ResponseBytes => write!(formatter, "its response has more than {limit} bytes"),
+            Resource::Excess => {
+                write!(
+                    formatter,
+                    "its lists are longer than predicted, and their further entries cost more than {limit}"
+                )
+            }
         }
     }
 }
@@ -88,8 +100,10 @@ tokio::task_local! {
 #[derive(Debug)]
 pub struct Budget {
     limits: Amounts,
-    used: [AtomicU64; 4],
+    used: [AtomicU64; Resource::ALL.len()],
     exceeded: OnceLock<Exceeded>,
+    /// Wakes those who wait for [`Self::exceeded`].
+    is_over: Notify,
     /// True once a statement of the operation has failed because the archive is unavailable.
     lacks_archive: AtomicBool,
 }
@@ -98,8 +112,8 @@ impl Budget {
     /// Creates an unused budget.
     #[must_use]
     pub fn new(limits: Amounts) -> Arc<Self> {
-        let (used, exceeded, lacks_archive) = Default::default();
-        Arc::new(Self { limits, used, exceeded, lacks_archive })
+        let (used, exceeded, is_over, lacks_archive) = Default::default();
+        Arc::new(Self { limits, used, exceeded, is_over, lacks_archive })
     }
 
     /// Creates an unused budget with the same limits.
@@ -120,7 +134,11 @@ impl Budget {
         let spend = |used: u64| used.checked_add(amount).filter(|sum| *sum <= limit);
         match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend) {
             Ok(_) => Ok(()),
-            Err(_) => Err(*self.exceeded.get_or_init(|| Exceeded { resource, limit })),
+            Err(_) => {
+                let exceeded = *self.exceeded.get_or_init(|| Exceeded { resource, limit });
+                self.is_over.notify_waiters();
+                Err(exceeded)
+            }
         }
     }
 
@@ -130,17 +148,19 @@ impl Budget {
         Amounts(self.used.each_ref().map(|used| used.load(Ordering::Relaxed)))
     }
 
-    /// Returns the usage in the same unit as predicted costs: about ten microseconds of store or server time.
+    /// Returns what an operation of this predicted cost has cost: the usage in the same unit, which is about ten
+    /// microseconds of store or server time, or what its lists made of the prediction if that is more.
     #[must_use]
-    pub fn cost(&self) -> u64 {
+    pub fn cost(&self, predicted: u64) -> u64 {
         const COMMANDS: u64 = 4;
         const REPLY_BYTES: u64 = 8_192;
         const RESPONSE_BYTES: u64 = 4_096;
         let used = self.used();
-        used.of(Resource::Commands) / COMMANDS
+        let measured = used.of(Resource::Commands) / COMMANDS
             + used.of(Resource::ReplyBytes) / REPLY_BYTES
             + used.of(Resource::Statements) * 10
-            + used.of(Resource::ResponseBytes) / RESPONSE_BYTES
+            + used.of(Resource::ResponseBytes) / RESPONSE_BYTES;
+        measured.max(predicted.saturating_add(used.of(Resource::Excess)))
     }
 
     /// Returns the amount of a resource that is left.
@@ -153,6 +173,17 @@ impl Budget {
     #[must_use]
     pub fn limit_of(&self, resource: Resource) -> u64 {
         self.limits.of(resource)
+    }
+
+    /// Waits until a limit would have been exceeded.
+    pub async fn over(&self) -> Exceeded {
+        loop {
+            let is_over = self.is_over.notified();
+            if let Some(exceeded) = self.exceeded() {
+                return exceeded;
+            }
+            is_over.await;
+        }
     }
 
     /// Returns the first limit that would have been exceeded, if any.
@@ -204,7 +235,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_budget_is_spent_by_the_future_that_it_limits_and_no_other() {
-        let budget = Budget::new(Amounts([10, 0, 1, 1]));
+        let budget = Budget::new(Amounts([10, 0, 1, 1, 1]));
         assert_eq!(spend(Resource::Commands, 1_000), Ok(()), "nothing is limited here");
         budget
             .limit(async {
@@ -218,14 +249,26 @@ mod tests {
         assert_eq!(budget.used().of(Resource::Commands), 4);
     }
 
+    #[tokio::test]
+    async fn who_waits_learns_that_a_limit_is_exceeded() {
+        let budget = Budget::new(Amounts([10, 0, 1, 1, 1]));
+        let waiting = tokio::spawn({
+            let budget = Arc::clone(&budget);
+            async move { budget.over().await }
+        });
+        tokio::task::yield_now().await;
+        let exceeded = budget.spend(Resource::Commands, 11).unwrap_err();
+        assert_eq!((waiting.await.unwrap(), budget.over().await), (exceeded, exceeded));
+    }
+
     #[test]
     fn an_amount_that_exceeds_a_limit_is_not_spent() {
-        let budget = Budget::new(Amounts([10, 0, 1, 1]));
+        let budget = Budget::new(Amounts([10, 0, 1, 1, 1]));
         assert_eq!(budget.spend(Resource::Commands, 10), Ok(()));
         let exceeded = Exceeded { resource: Resource::Commands, limit: 10 };
         assert_eq!(budget.spend(Resource::Commands, u64::MAX), Err(exceeded));
         assert_eq!(budget.spend(Resource::Commands, 0), Ok(()));
         assert_eq!(budget.exceeded(), Some(exceeded));
-        assert_eq!(budget.used(), Amounts([10, 0, 0, 0]));
+        assert_eq!(budget.used(), Amounts([10, 0, 0, 0, 0]));
     }
 }

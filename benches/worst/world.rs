@@ -29,6 +29,7 @@ use tower::ServiceExt as _;
 
 use crate::document::{Document, Pool};
 use crate::ground::Redis;
+use crate::lists;
 use crate::people::users;
 use crate::usage::{Before, Usage};
 
@@ -76,13 +77,14 @@ struct Options {
 impl World {
     pub(crate) async fn build(sizes: &Sizes) -> Self {
         let redis = Redis::start(None);
-        let app = redis.app(&[]).await;
+        let app = redis.app(&["--post-publishes-per-author", "100000"]).await;
         let opened = app.register("viewer", "correct horse", None, None, None, None).await.unwrap();
         let viewer = opened.viewer.user().unwrap();
         let ids = users(&app, sizes.users).await;
         settle(&app, &ids).await;
         follow(&app, viewer, &ids, sizes.hubs).await;
         let posts = publish(&app, &ids[..sizes.authors], viewer).await;
+        let worst = lists::fill(&app, &redis, &opened.viewer, &ids).await;
         app.mover().drain(std::time::Duration::ZERO).await.unwrap();
         look_at(&app, viewer, &ids[..sizes.visitors]).await;
         moderate(&app, viewer, &ids, &posts).await;
@@ -91,7 +93,8 @@ impl World {
         let router = fanfold::http::routers(api.clone(), http, watch::channel(false).1).main;
         let token = opened.token.expose();
         let mut world = Self { redis, api, router, token, pool: Pool::default() };
-        world.fill_pool(&ids, sizes).await;
+        lists::check(&worst, async |query| world.data(query).await).await;
+        world.fill_pool(&ids, sizes, &worst).await;
         world
     }
 
@@ -134,7 +137,7 @@ impl World {
     }
 
     /// Collects ids and cursors of expensive data.
-    async fn fill_pool(&mut self, ids: &[UserId], sizes: &Sizes) {
+    async fn fill_pool(&mut self, ids: &[UserId], sizes: &Sizes, worst: &lists::Posts) {
         let mut query = String::from(
             "{ viewer { user { id } timeline(first: 100) { pageInfo { endCursor } nodes { id } } } ",
         );
@@ -148,6 +151,10 @@ impl World {
         let mut pool =
             Pool { names: numbers.iter().map(|number| format!("u{number}")).collect(), ..Pool::default() };
         pool.names.push("viewer".to_owned());
+        // Often.
+        for _ in 0..numbers.len() {
+            pool.posts.extend([worst.center, worst.last].map(lists::id));
+        }
         pool.users.extend(text(&data["viewer"]["user"]["id"]));
         for number in numbers {
             let user = &data[&format!("u{number}")];
@@ -202,17 +209,17 @@ async fn follow(app: &App, viewer: UserId, ids: &[UserId], hubs: usize) {
     }
 }
 
-/// Publishes posts of maximum length, some with characters of one byte, some of four bytes. Returns the oldest post of
+/// Publishes posts of maximum length: with the maximum number of segments, of four bytes a character, and of one. Returns the oldest post of
 /// each author.
 async fn publish(app: &App, authors: &[UserId], viewer: UserId) -> Vec<PostId> {
-    let contents = ["x", "\u{1f980}"].map(|character| Content::parse(&character.repeat(CHARACTERS)).unwrap());
+    let of = |character: &str| Content::parse(&character.repeat(CHARACTERS)).unwrap();
+    let contents = [lists::content(), of("\u{1f980}"), of("x")];
     let mut oldest = Vec::new();
     for number in 0..POSTS {
         let post = |(index, &author): (usize, &UserId)| NewPost {
             references: References::default(),
             author,
-            // As in practice, few posts have wide characters.
-            content: contents[usize::from(index % 8 == 0)].clone(),
+            content: contents[(index + number) % contents.len()].clone(),
             platform: None,
             visibility: Visibility::Public,
             created_at: Timestamp::from_millis(i64::try_from(number).unwrap()),

@@ -37,13 +37,14 @@ pub struct BudgetConfig {
 }
 
 impl BudgetConfig {
-    /// Returns the budget. Its defaults depend on the follow limit and the timeline strategy.
+    /// Returns the budget. Its defaults depend on the follow limit and the timeline strategy. The entries of lists that are
+    /// longer than predicted may cost as much again as the `cost_limit` of a prediction.
     #[must_use]
-    pub fn limits(&self, follow_limit: u32, strategy: TimelineStrategy) -> Amounts {
+    pub fn limits(&self, cost_limit: u64, follow_limit: u32, strategy: TimelineStrategy) -> Amounts {
         let follow_limit = u64::from(follow_limit);
         let times = if strategy == TimelineStrategy::Pull { 2 } else { 1 };
         let commands = self.graphql_command_limit.unwrap_or_else(|| (follow_limit * 4).max(20_000) * times);
         let statements = self.graphql_statement_limit.unwrap_or_else(|| (follow_limit / 25).max(200));
-        Amounts([commands, self.graphql_reply_limit, statements, self.graphql_response_limit])
+        Amounts([commands, self.graphql_reply_limit, statements, self.graphql_response_limit, cost_limit])
     }
 }

@@ -26,6 +26,14 @@ pub struct HttpConfig {
     #[arg(value_parser = clap::value_parser!(u64).range(1_024..=16_777_216))]
     pub http_body_limit: u64,
 
+    /// Maximum memory for requests and responses in progress in this process, in bytes.
+    ///
+    /// Counts bodies that arrive, operations that wait or run, and responses that clients have not read yet. An address
+    /// may occupy an eighth. A single request may always occupy what its own limits allow.
+    #[arg(long, value_name = "BYTES", env = "FANFOLD_HTTP_MEMORY_LIMIT", default_value_t = 134_217_728)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1_048_576..=1_099_511_627_776))]
+    pub http_memory_limit: u64,
+
     /// Maximum number of operations in a batch, which is a JSON array; 0 disables batches.
     ///
     /// The operations of a batch share the cost limit and the budget of a single operation. Consecutive queries run

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use async_graphql::Context;
+use async_graphql::{Context, Pos};
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
@@ -16,6 +16,7 @@ use crate::app::error::Error;
 use crate::app::viewer::{Caller, Viewer};
 use crate::app::visibility::Visible;
 use crate::budget::{Budget, Resource};
+use crate::graphql::document::entry::EntryCosts;
 use crate::graphql::loader::Loader;
 use crate::model::address::Address;
 use crate::model::id::UserId;
@@ -28,6 +29,8 @@ pub(super) struct Scope {
     caller: Caller,
     /// The operation's budget, including the amount used so far.
     budget: Arc<Budget>,
+    /// What each entry of the operation's lists costs.
+    entries: Arc<EntryCosts>,
     /// True once a field of this document has ended the caller's session.
     has_ended: AtomicBool,
     /// The viewer with the new token, set once a field of this document has replaced the caller's token.
@@ -37,10 +40,10 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    pub(super) fn new(app: App, caller: Caller, budget: Arc<Budget>) -> Self {
+    pub(super) fn new(app: App, caller: Caller, budget: Arc<Budget>, entries: Arc<EntryCosts>) -> Self {
         let loader = Loader::new(app.clone(), Arc::clone(&budget));
         let (has_ended, renewed) = (AtomicBool::new(false), OnceLock::new());
-        Self { app, loader, caller, budget, has_ended, renewed, shown: Mutex::default() }
+        Self { app, loader, caller, budget, entries, has_ended, renewed, shown: Mutex::default() }
     }
 
     /// Returns the request's scope.
@@ -56,12 +59,17 @@ impl Scope {
     /// Returns a scope with another viewer and an empty loader.
     pub(super) fn seen_by(&self, viewer: Viewer) -> Arc<Self> {
         let caller = Caller { viewer, ..self.caller.clone() };
-        Arc::new(Self::new(self.app.clone(), caller, Arc::clone(&self.budget)))
+        Arc::new(self.with(caller, Arc::clone(&self.budget)))
     }
 
     /// Returns a scope with the same viewer, an empty loader and an unused budget, for an event of a subscription.
     pub(super) fn for_event(&self) -> Arc<Self> {
-        Arc::new(Self::new(self.app.clone(), self.caller.clone(), self.budget.renewed()))
+        Arc::new(self.with(self.caller.clone(), self.budget.renewed()))
+    }
+
+    /// Returns a scope of the same operation.
+    fn with(&self, caller: Caller, budget: Arc<Budget>) -> Self {
+        Self::new(self.app.clone(), caller, budget, Arc::clone(&self.entries))
     }
 
     /// Returns the operation's budget.
@@ -73,6 +81,19 @@ impl Scope {
     pub(super) fn text<'a>(&self, text: &'a str) -> Result<&'a str, Error> {
         self.budget.spend(Resource::ResponseBytes, text.len() as u64)?;
         Ok(text)
+    }
+
+    /// Charges the entries of a list to the budget, before their objects are made: those beyond the number from which the
+    /// operation's cost was predicted. `at` is the position of the list's field in the document.
+    pub(super) fn admit(&self, at: Pos, count: usize) -> Result<(), Error> {
+        let excess = self.entries.get(&at).map_or(0, |entry| entry.excess(count));
+        Ok(self.budget.spend(Resource::Excess, excess)?)
+    }
+
+    /// Charges the names of the fields of these entries to the budget for the response.
+    pub(super) fn charge_names(&self, at: Pos, count: usize) -> Result<(), Error> {
+        let bytes = self.entries.get(&at).map_or(0, |entry| entry.name_bytes.saturating_mul(count as u64));
+        Ok(self.budget.spend(Resource::ResponseBytes, bytes)?)
     }
 
     /// Returns the viewer, who is anonymous once a field has ended the session.

@@ -7,6 +7,7 @@ mod context;
 mod cursor;
 mod directive;
 mod document;
+mod entries;
 pub mod error;
 pub mod export;
 mod id;
@@ -104,11 +105,10 @@ impl Plan {
         self.0.costs.total()
     }
 
-    /// Returns the operation's number of selections, with fragments counted at every spread. The operation's memory use
-    /// depends on this number.
+    /// Returns the approximate memory that the operation occupies while it waits, in bytes.
     #[must_use]
-    pub fn selections(&self) -> usize {
-        pace::selections(&self.0.document)
+    pub fn weight(&self) -> usize {
+        self.0.weight
     }
 
     /// Returns the operation's summary, for logs, metrics and traces.
@@ -233,24 +233,33 @@ impl Api {
         address: Option<Address>,
         work: BoxFuture<'static, T>,
     ) -> Result<T, RequestError> {
-        let timeout = self.config.query_timeout();
-        let Ok(turn) = tokio::time::timeout(timeout, self.turns.enter(cost, address)).await else {
-            return Err(RequestError::new(Code::Timeout, took_longer(timeout)));
-        };
+        let turn = self.in_time(self.turns.enter(cost, address)).await?;
         Ok(turn.run(work).await)
+    }
+
+    /// Waits for what an operation needs before it can run. Fails if the wait exceeds the query timeout.
+    pub async fn in_time<T>(&self, wait: impl Future<Output = T>) -> Result<T, RequestError> {
+        let timeout = self.config.query_timeout();
+        let waited = tokio::time::timeout(timeout, wait).await;
+        waited.map_err(|_elapsed| RequestError::new(Code::Timeout, took_longer(timeout)))
     }
 
     /// Returns a budget for one operation, or for several operations that share it.
     #[must_use]
     pub fn budget(&self) -> Arc<Budget> {
         let RulesConfig { relation, timeline, .. } = self.app.rules();
-        Budget::new(self.config.budget.limits(relation.relation_follow_limit, timeline.timeline_strategy))
+        let GraphqlConfig { budget, graphql_cost_limit, .. } = &self.config;
+        Budget::new(budget.limits(
+            *graphql_cost_limit,
+            relation.relation_follow_limit,
+            timeline.timeline_strategy,
+        ))
     }
 
     /// Records how much of the budget the operations used. Charges the caller for usage beyond the predicted cost.
     pub fn settle(&self, budget: &Budget, cost: u64, viewer: &Viewer, address: Option<Address>) {
         usage::record(cost, budget);
-        self.charge_afterwards(viewer, address, budget.cost().saturating_sub(cost));
+        self.charge_afterwards(viewer, address, budget.cost(cost).saturating_sub(cost));
     }
 
     /// Executes a plan like [`Self::execute`], but without settling it and within a budget that other operations may
@@ -266,7 +275,7 @@ impl Api {
             return GraphqlResponse::Rejected(error);
         }
         let app = if plan.reads() { self.app.for_query(&caller.viewer) } else { self.app.clone() };
-        let scope = Arc::new(Scope::new(app, caller, Arc::clone(budget)));
+        let scope = Arc::new(Scope::new(app, caller, Arc::clone(budget), Arc::clone(&plan.0.entries)));
         let summary = plan.summary();
         let span = tracing::trace_span!(
             "execute",
@@ -285,15 +294,24 @@ impl Api {
 
     async fn query(&self, plan: Plan, scope: &Arc<Scope>, request_id: &str) -> GraphqlResponse {
         let timeout = self.config.query_timeout();
-        let Ok(response) = tokio::time::timeout(timeout, self.run(plan, scope, request_id)).await else {
+        let running = async {
+            tokio::select! {
+                response = self.run(plan, scope, request_id) => Ok(response),
+                // The fields that are still being resolved would spend what the others could not.
+                exceeded = scope.budget().over() => Err(exceeded),
+            }
+        };
+        let Ok(response) = tokio::time::timeout(timeout, running).await else {
             return too_slow(&took_longer(timeout));
         };
         // Outside the timeout: slow recording of views must not discard the response.
         scope.record_views(&self.tasks).await;
         // A partial response could be mistaken for a complete response.
-        match scope.budget().exceeded() {
-            Some(exceeded) => error::over(&exceeded, scope.budget().limit_of(Resource::ResponseBytes)),
-            None => response,
+        match (response, scope.budget().exceeded()) {
+            (Ok(response), None) => response,
+            (Ok(_), Some(exceeded)) | (Err(exceeded), _) => {
+                error::over(&exceeded, scope.budget().limit_of(Resource::ResponseBytes))
+            }
         }
     }
 
@@ -342,7 +360,7 @@ impl Api {
         let pace = Arc::new(Pace::new(self.app.clone(), viewer, charge, space));
         let budget = self.budget();
         let limit = budget.limit_of(Resource::ResponseBytes);
-        let scope = Arc::new(Scope::new(self.app.clone(), caller, budget));
+        let scope = Arc::new(Scope::new(self.app.clone(), caller, budget, Arc::clone(&plan.0.entries)));
         let request_id = request_id.to_owned();
         let events = self.schema.execute_stream(request(plan, &scope).data(Arc::clone(&pace)));
         let answers = events.map(move |response| error::finish(response, &request_id, limit));

@@ -8,7 +8,6 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use async_graphql::parser::types::{ExecutableDocument, Selection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::app::App;
@@ -45,21 +44,6 @@ impl Room {
         let needed = u32::try_from(objects.div_ceil(OBJECTS)).unwrap_or(u32::MAX).clamp(1, self.most);
         Permit { _permit: Arc::clone(&self.places).acquire_many_owned(needed).await.ok() }
     }
-}
-
-/// Counts the selections in a document's executable form, in which fragments are already expanded.
-pub(super) fn selections(document: &ExecutableDocument) -> usize {
-    let mut open: Vec<_> = document.operations.iter().map(|(_, one)| &one.node.selection_set.node).collect();
-    let mut count = 0;
-    while let Some(set) = open.pop() {
-        count += set.items.len();
-        open.extend(set.items.iter().filter_map(|selection| match &selection.node {
-            Selection::Field(field) => Some(&field.node.selection_set.node),
-            Selection::InlineFragment(fragment) => Some(&fragment.node.selection_set.node),
-            Selection::FragmentSpread(_) => None,
-        }));
-    }
-    count
 }
 
 /// The response to an event, with the permits that the event holds.

@@ -9,7 +9,7 @@ use crate::budget::{Budget, Resource};
 /// A thread's histograms, looked up once so that recording needs no allocation and no lock.
 struct Histograms {
     cost: Histogram,
-    used: [Histogram; 4],
+    used: [Histogram; Resource::ALL.len()],
     reads: Histogram,
 }
 

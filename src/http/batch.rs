@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use axum::http::request::Parts;
 use futures::FutureExt as _;
 use futures::future::join_all;
 use tokio::time::Instant;
@@ -17,7 +16,9 @@ use crate::app::viewer::Caller;
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 use crate::graphql::{GraphqlRequest, Plan, Summary, check_rate_limit};
 use crate::http::accept::MediaType;
+use crate::http::exchange::Client;
 use crate::http::log::{self, Account};
+use crate::http::memory::Full;
 use crate::http::request::RequestId;
 use crate::http::response::{self, Failure, Reply};
 use crate::http::{Server, address, auth};
@@ -26,10 +27,9 @@ use crate::http::{Server, address, auth};
 pub(super) async fn respond(
     server: &Arc<Server>,
     requests: Vec<Result<GraphqlRequest, Failure>>,
-    head: &Parts,
+    Client { head, mut share, media_type }: Client<'_>,
     id: &RequestId,
     account: &mut Account,
-    media_type: MediaType,
 ) -> Result<Reply, Failure> {
     let address = address::of(head, &server.config.http_trusted_proxies);
     let plan = |request: Result<_, Failure>| {
@@ -42,6 +42,7 @@ pub(super) async fn respond(
     let plans: Vec<Result<Plan, RequestError>> = requests.into_iter().map(plan).collect();
     let together = Plan::check_together(plans.iter().flatten());
     together.map_err(|error| Failure::of(error).with_status(StatusCode::BAD_REQUEST))?;
+    share.resize(plans.iter().flatten().map(Plan::weight).sum()).map_err(Full::into_failure)?;
 
     if plans.iter().all(Result::is_err) {
         let rejected = plans.into_iter().filter_map(Result::err).map(GraphqlResponse::Rejected);
@@ -62,9 +63,12 @@ pub(super) async fn respond(
         id: id.clone(),
         began: account.began,
     };
-    let executing = async move { print(batch.execute().await, media_type) };
+    let executing = async move {
+        let Reply { response, fault } = print(batch.execute().await, media_type);
+        share.hold(response).map(|response| Reply { response, fault })
+    };
     let executed = server.api.in_turn(summary.cost, address, executing.boxed()).await;
-    let answer = executed.map_err(Failure::of)?;
+    let answer = executed.map_err(Failure::of)?.map_err(Full::into_failure)?;
     account.operation = Some(summary);
     Ok(answer)
 }

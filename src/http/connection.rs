@@ -30,8 +30,8 @@ use tokio_util::task::TaskTracker;
 use crate::http::accept::MediaType;
 use crate::http::address::Local;
 use crate::http::inbound::{Inbound, reject};
-use crate::http::intake::Intake;
 use crate::http::listener::{Listener, Stream};
+use crate::http::memory::Memory;
 use crate::http::peer::{Entry, Full, Peer, Peers};
 use crate::http::response::Failure;
 use crate::worker::Workers;
@@ -87,7 +87,7 @@ pub(super) struct Common {
     protocol: http1::Builder,
     router: Router,
     peers: Arc<Peers>,
-    intake: Arc<Intake>,
+    memory: Arc<Memory>,
     idle: Duration,
     stopping: watch::Receiver<bool>,
 }
@@ -97,14 +97,14 @@ impl Common {
     pub(super) fn new(
         router: Router,
         peers: Arc<Peers>,
-        intake: Arc<Intake>,
+        memory: Arc<Memory>,
         idle: Duration,
         stopping: watch::Receiver<bool>,
     ) -> Self {
         let mut protocol = http1::Builder::new();
         // The library's timeout of a head begins with the end of the previous response.
         protocol.header_read_timeout(None).max_buf_size(BUFFER);
-        Self { protocol, router, peers, intake, idle, stopping }
+        Self { protocol, router, peers, memory, idle, stopping }
     }
 }
 
@@ -122,9 +122,9 @@ async fn keep_here(stream: Stream, from: Option<SocketAddr>, entry: Entry, commo
 
 /// Serves one connection until it closes. Does not log connection errors, which are the client's concern.
 async fn keep(stream: Stream, from: Option<SocketAddr>, entry: Entry, common: Common) {
-    let Common { protocol, router, peers, intake, idle, stopping } = common;
+    let Common { protocol, router, peers, memory, idle, stopping } = common;
     let peer = Arc::clone(&entry.peer);
-    let share = intake.share(peer.address);
+    let share = memory.share(peer.address);
     let mut stream = TimeoutStream::new(Inbound::new(stream, entry, share, idle));
     stream.set_write_timeout(Some(TAKEN_WITHIN));
     let router = TowerToHyperService::new(router);

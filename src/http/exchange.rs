@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::Response;
 use futures::FutureExt as _;
@@ -13,6 +14,7 @@ use crate::graphql::Plan;
 use crate::graphql::error::RequestError;
 use crate::http::accept::{self, MediaType};
 use crate::http::log::Account;
+use crate::http::memory::{Full, Share};
 use crate::http::origin::Origin;
 use crate::http::request::{self, Incoming, RequestId};
 use crate::http::response::{self, Failure, Reply};
@@ -104,6 +106,15 @@ pub(super) async fn safely(
     })
 }
 
+/// The sender of a request whose body has been read.
+pub(super) struct Client<'a> {
+    pub(super) head: &'a Parts,
+    /// The memory that the request occupies.
+    pub(super) share: Share,
+    /// The media type of the response.
+    pub(super) media_type: MediaType,
+}
+
 async fn execute(
     server: &Arc<Server>,
     request: Request,
@@ -118,8 +129,9 @@ async fn execute(
     // HEAD is handled like GET, but the response has no body.
     let is_post = head.method == Method::POST;
     let address = address::of(&head, &server.config.http_trusted_proxies);
+    let mut share = server.memory.share(address);
     let incoming = if is_post {
-        request::read(&head.headers, body, &server.config, server.intake.share(address)).await?
+        request::read(&head.headers, body, &server.config, &mut share).await?
     } else {
         Incoming::One(request::read_url(&head.uri)?)
     };
@@ -127,11 +139,13 @@ async fn execute(
         Incoming::One(incoming) => incoming,
         Incoming::Batch(_) if form.whole.is_none() => return Err(Failure::not_acceptable()),
         Incoming::Batch(requests) => {
-            return batch::respond(server, requests, &head, id, account, form.media_type()).await;
+            let client = Client { head: &head, share, media_type: form.media_type() };
+            return batch::respond(server, requests, client, id, account).await;
         }
     };
     // Nothing is read from the store until the document is known to be valid.
     let plan = server.plan(incoming, address).map_err(Failure::of)?;
+    share.resize(plan.weight()).map_err(Full::into_failure)?;
     account.operation = Some(plan.summary());
     check_method(&plan, is_post, form)?;
     let token = auth::token(&head.headers)?;
@@ -139,7 +153,7 @@ async fn execute(
     let caller = admitted.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))?;
     account.admit(&caller);
     if plan.watches() || form.whole.is_none() {
-        let response = stream::respond(server, plan, caller, id).await?;
+        let response = stream::respond(server, plan, caller, id, share).await?;
         return Ok(Reply { response, fault: None });
     }
     let is_public = !is_post && plan.is_public() && account.viewer.is_none();
@@ -154,10 +168,11 @@ async fn execute(
             } else {
                 response::respond(answer, media_type)
             };
-            Reply { response, fault }
+            let response = share.hold(response).map_err(Full::into_failure)?;
+            Ok(Reply { response, fault })
         }
     };
-    server.api.in_turn(cost, address, executing.boxed()).await.map_err(Failure::of)
+    server.api.in_turn(cost, address, executing.boxed()).await.map_err(Failure::of)?
 }
 
 /// Rejects a mutation that was not sent by POST, and a subscription whose client does not accept events.

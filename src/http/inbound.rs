@@ -20,10 +20,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::either::Either;
 
-use crate::http::intake::{FREE, Share, TIMEOUT};
 use crate::http::listener::Stream;
+use crate::http::memory::{FREE, Share};
 use crate::http::peer::Entry;
 
+/// Time within which a head, a body or a message must arrive, from its first byte.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of a head on a spare connection, and of silence on one.
 const TIMEOUT_OF_SPARE: Duration = Duration::from_secs(3);
 
@@ -82,7 +84,7 @@ impl Inbound {
         }
         if peer.is_socket() {
             // The buffer of the head is gone.
-            self.share.release();
+            self.share.shrink(0);
         }
         !peer.is_busy()
     }
@@ -93,7 +95,7 @@ impl Inbound {
         if self.arrived > FREE {
             self.entry.peer.note_large_head();
         }
-        self.share.hold(self.arrived).map_err(|full| {
+        self.share.resize(self.arrived).map_err(|full| {
             reject(self.stream.get_ref(), full.status());
             ErrorKind::QuotaExceeded.into()
         })

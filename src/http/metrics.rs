@@ -94,6 +94,10 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     describe_gauge!("fanfold_jwt_keys", "Public keys in force for sign-in with JWT.");
     describe_gauge!("fanfold_jwt_keys_age_seconds", "Time since the JWT keys were last read, in seconds.");
     describe_gauge!("fanfold_sockets", "Open WebSockets and event streams.");
+    describe_gauge!(
+        "fanfold_http_memory_bytes",
+        "Memory for requests and responses in progress; the limit is --http-memory-limit."
+    );
     describe_gauge!("fanfold_uptime_seconds", "Uptime of this process in seconds.");
     describe_gauge!("fanfold_build_info", "Always 1; the label is the version.");
     describe_gauge!("fanfold_fanout_jobs", "Posts waiting to be delivered, or being delivered.");
@@ -209,6 +213,7 @@ fn show_process(server: &Server) {
         gauge!("fanfold_jwt_keys_age_seconds").set(age);
     }
     gauge!("fanfold_sockets").set(number(server.seats.taken() as u64));
+    gauge!("fanfold_http_memory_bytes").set(number(server.memory.occupied() as u64));
     gauge!("fanfold_uptime_seconds").set(server.began.elapsed().as_secs_f64());
     gauge!("fanfold_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }

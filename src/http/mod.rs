@@ -14,10 +14,10 @@ mod export;
 mod health;
 mod host;
 mod inbound;
-mod intake;
 mod list;
 mod listener;
 mod log;
+mod memory;
 mod metrics;
 mod operation;
 mod origin;
@@ -51,7 +51,7 @@ use crate::graphql::{Api, GraphqlRequest, Plan};
 use crate::http::accept::MediaType;
 use crate::http::connection::{Common, Threads, turns_true};
 use crate::http::health::Health;
-use crate::http::intake::Intake;
+use crate::http::memory::Memory;
 use crate::http::peer::Peers;
 use crate::http::response::Failure;
 use crate::http::schema::Contract;
@@ -87,8 +87,8 @@ struct Server {
     seats: Arc<Seats>,
     /// Capacity for downloads of exports.
     downloads: Arc<Seats>,
-    /// Memory of what has not arrived completely.
-    intake: Arc<Intake>,
+    /// Memory for requests and responses in progress.
+    memory: Arc<Memory>,
     /// The tasks of open WebSockets and downloads.
     tasks: TaskTracker,
 }
@@ -97,9 +97,9 @@ impl Server {
     fn new(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Self {
         let (seats, downloads) = (Seats::new(&config), Seats::of_downloads());
         let (contract, began, tasks) = (Contract::new(), Instant::now(), TaskTracker::new());
-        let (health, intake) = (Health::default(), Intake::new(config.http_body_limit));
+        let (health, memory) = (Health::default(), Memory::new(&config));
         let demo_policy = page::demo_policy(api.media_hosts());
-        Self { api, config, contract, demo_policy, began, health, stopping, seats, downloads, intake, tasks }
+        Self { api, config, contract, demo_policy, began, health, stopping, seats, downloads, memory, tasks }
     }
 
     /// Prepares a request's document for execution. Counts a rejected document and charges the client's address for it.
@@ -195,7 +195,7 @@ pub async fn serve(
     let peers = Peers::new(&config, files);
     let server = Arc::new(Server::new(api, config, stopping.clone()));
     let common =
-        |router, peers, stopping| Common::new(router, peers, Arc::clone(&server.intake), idle, stopping);
+        |router, peers, stopping| Common::new(router, peers, Arc::clone(&server.memory), idle, stopping);
     let main = common(route(Arc::clone(&server)), peers, stopping.clone());
     let connected = connection::serve(listeners.main, Threads::Workers(workers), main);
     let (end_admin, admin_ended) = watch::channel(false);

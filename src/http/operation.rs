@@ -13,6 +13,7 @@ use crate::graphql::error::{GraphqlResponse, RequestError};
 use crate::graphql::pace::{Paced, Permit, Room};
 use crate::graphql::{Api, Plan};
 use crate::http::log::{OperationLog, Outcome};
+use crate::http::memory::{Full, Share};
 use crate::http::print;
 use crate::http::request::RequestId;
 use crate::model::address::Address;
@@ -26,18 +27,24 @@ pub(super) struct OperationMessage {
 }
 
 pub(super) enum MessageKind {
-    /// A serialized result, and the permit that is held until the result is sent.
-    Next(String, Option<Permit>),
+    /// A serialized result, with what it holds until it is sent.
+    Next(String, Held),
     Error(RequestError),
     Complete,
+}
+
+/// What a result holds until it is sent.
+pub(super) struct Held {
+    _place: Option<Permit>,
+    _share: Share,
 }
 
 /// A handle to a running operation. Dropping it aborts the operation.
 pub(super) struct Running {
     pub(super) number: u64,
     pub(super) watches: bool,
-    /// Number of the operation's selections, with fragments expanded.
-    pub(super) selections: usize,
+    /// Memory that the operation occupies, in bytes.
+    pub(super) weight: usize,
     pub(super) task: AbortHandle,
 }
 
@@ -82,6 +89,8 @@ pub(super) struct SocketOperation {
     pub(super) credentials: Credentials,
     pub(super) address: Option<Address>,
     pub(super) room: Room,
+    /// The memory that the operation occupies.
+    pub(super) share: Share,
     pub(super) request_id: RequestId,
     pub(super) to: ClientChannel,
 }
@@ -90,11 +99,14 @@ impl SocketOperation {
     /// Runs the operation. A panic ends this operation and no other.
     pub(super) async fn run(self) {
         let mut log = OperationLog::begin(self.plan.summary());
-        let Self { api, plan, credentials, address, room, request_id, to } = self;
+        let Self { api, plan, credentials, address, room, mut share, request_id, to } = self;
         let id = request_id.as_str();
         let executing = async {
             // The permit is held until the response is sent. Each event of a subscription takes a permit of its own.
-            let place = if plan.watches() { None } else { Some(room.enter(plan.objects()).await) };
+            let place = match plan.watches() {
+                true => None,
+                false => Some(api.in_time(room.enter(plan.objects())).await?),
+            };
             let token = credentials.token.as_deref();
             let admitted = api.admit(std::iter::once(&plan), token, address).await;
             let caller = admitted.map_err(|error| RequestError::of(&error, id))?;
@@ -106,7 +118,10 @@ impl SocketOperation {
                     fault = answer.code();
                     let text = print_next(&to.id, &answer);
                     drop((answer, turn));
-                    to.send(MessageKind::Next(text, place)).await;
+                    let mut share = share.beside();
+                    // A client that resumes receives the event.
+                    share.resize(text.len()).map_err(Full::into_error)?;
+                    to.send(MessageKind::Next(text, Held { _place: place, _share: share })).await;
                 }
                 return Ok(fault);
             }
@@ -123,7 +138,8 @@ impl SocketOperation {
                 }
             };
             let (fault, text) = api.in_turn(cost, address, executing.boxed()).await??;
-            to.send(MessageKind::Next(text, place)).await;
+            share.resize(text.len()).map_err(Full::into_error)?;
+            to.send(MessageKind::Next(text, Held { _place: place, _share: share })).await;
             Ok(fault)
         };
         let executed = AssertUnwindSafe(executing).catch_unwind().await;

@@ -9,7 +9,8 @@ use crate::app::App;
 use crate::config::HttpConfig;
 use crate::graphql::error::{Code, RequestError};
 use crate::graphql::{DocumentHash, GraphqlRequest};
-use crate::http::intake::{Full, Share, TIMEOUT};
+use crate::http::inbound::TIMEOUT;
+use crate::http::memory::{Full, Share};
 use crate::http::response::Failure;
 use crate::http::{REQUEST_ID, list};
 
@@ -44,12 +45,12 @@ pub(super) enum Incoming {
     Batch(Vec<Result<GraphqlRequest, Failure>>),
 }
 
-/// Reads the GraphQL request or the batch in a body, which takes its memory from `share` until it is complete.
+/// Reads the GraphQL request or the batch in a body, which occupies `share` as it arrives.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: Body,
     config: &HttpConfig,
-    share: Share,
+    share: &mut Share,
 ) -> Result<Incoming, Failure> {
     check_content_type(headers)?;
     let bytes = read_body(headers, body, config.http_body_limit, share).await?;
@@ -114,7 +115,12 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
     Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::BadRequest, message))
 }
 
-async fn read_body(headers: &HeaderMap, body: Body, limit: u64, share: Share) -> Result<Vec<u8>, Failure> {
+async fn read_body(
+    headers: &HeaderMap,
+    body: Body,
+    limit: u64,
+    share: &mut Share,
+) -> Result<Vec<u8>, Failure> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     if announced.and_then(|text| text.parse::<u64>().ok()).is_some_and(|length| length > limit) {
         return Err(too_large(limit));
@@ -130,7 +136,7 @@ async fn read_body(headers: &HeaderMap, body: Body, limit: u64, share: Share) ->
 
 /// Copies a body, up to the limit. A frame is a part of the buffer into which it was read: if frames were collected as they
 /// are, a body that arrives byte by byte would take such a buffer for each byte.
-async fn collect(mut body: Body, limit: u64, mut share: Share) -> Result<Vec<u8>, Failure> {
+async fn collect(mut body: Body, limit: u64, share: &mut Share) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| bad_request("The body was interrupted."))?;
@@ -140,7 +146,7 @@ async fn collect(mut body: Body, limit: u64, mut share: Share) -> Result<Vec<u8>
         if length as u64 > limit {
             return Err(too_large(limit));
         }
-        share.hold(length).map_err(Full::into_failure)?;
+        share.resize(length).map_err(Full::into_failure)?;
         bytes.extend_from_slice(data);
     }
     Ok(bytes)

@@ -27,7 +27,7 @@ use crate::graphql::error::{Code, RequestError};
 use crate::graphql::pace::Room;
 use crate::http::accept::MediaType;
 use crate::http::connection::turns_true;
-use crate::http::intake;
+use crate::http::inbound::TIMEOUT;
 use crate::http::operation::{
     ClientChannel, Credentials, MessageKind, OperationMessage, Running, SocketOperation,
 };
@@ -59,9 +59,8 @@ const MOST_OPERATIONS: usize = 100;
 /// Maximum number of operations and subscription events that are being executed or waiting to be sent. A large
 /// operation counts as several.
 const MOST_AT_WORK: u32 = 8;
-/// Maximum total number of selections of all running operations: twice the limit of one operation. A selection takes
-/// hundreds of bytes until its operation ends.
-const MOST_SELECTIONS: usize = 4_000;
+/// Maximum memory that all running operations together occupy, in bytes: less than twice the maximum of one operation.
+const MOST_BYTES: usize = 2 << 20;
 /// Maximum length of an operation id, in bytes.
 const LONGEST_ID: usize = 512;
 /// Capacity of the queue of results, in messages.
@@ -136,9 +135,9 @@ pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> R
     let (messages, outgoing) = mpsc::channel(MOST_WAITING);
     // Copied: a header refers to the buffer of the whole head.
     let presented = auth::token(&head.headers).map(|token| token.map(str::to_owned));
-    let share = server.intake.share(address);
+    let unfinished = server.memory.share(address);
     let server = Arc::clone(server);
-    handshake.accept(limit, share, async move |socket| {
+    handshake.accept(limit, unfinished, async move |socket| {
         let conversation = Conversation {
             server,
             socket,
@@ -268,11 +267,11 @@ impl Conversation {
             Ok(Message::Pong(_) | Message::Frame(_)) => Ok(()),
             Err(ReceiveError::TooLarge) => Err(Close::because(TOO_LARGE, "The message is too large").into()),
             Err(ReceiveError::TooSlow) => {
-                let seconds = intake::TIMEOUT.as_secs();
+                let seconds = TIMEOUT.as_secs();
                 Err(Close::because(4408, format!("The message did not arrive within {seconds} seconds"))
                     .into())
             }
-            Err(ReceiveError::Full(full)) => Err(Close::because(TRY_AGAIN, full.reason()).into()),
+            Err(ReceiveError::Full(full)) => Err(Close::because(TRY_AGAIN, full.message()).into()),
             Ok(Message::Close(_)) => {
                 // The library has queued the reply to the close frame.
                 drop(timeout(CLOSE_TIMEOUT, self.socket.flush()).await);
@@ -361,19 +360,25 @@ impl Conversation {
             planned.unwrap_or_else(|_panic| Err(RequestError::internal(self.id.as_str())))
         };
         let planned = self.check_room(None).and(incoming).and_then(plan);
-        let planned = planned.and_then(|plan| self.check_room(Some(&plan)).map(|()| plan));
-        let plan = match planned {
-            Ok(plan) => plan,
+        let admit = |plan: Plan| {
+            self.check_room(Some(&plan))?;
+            let mut share = self.server.memory.share_of_many(self.address);
+            share.resize(plan.weight()).map_err(Full::into_error)?;
+            Ok((plan, share))
+        };
+        let (plan, share) = match planned.and_then(admit) {
+            Ok(admitted) => admitted,
             Err(error) => return self.send_error(&id, &error).await,
         };
         self.started += 1;
-        let (number, watches, selections) = (self.started, plan.watches(), plan.selections());
+        let (number, watches, weight) = (self.started, plan.watches(), plan.weight());
         let operation = SocketOperation {
             api: self.server.api.clone(),
             plan,
             credentials,
             address: self.address,
             room: self.room.clone(),
+            share,
             request_id: self.id.numbered(number),
             to: ClientChannel { id: Arc::clone(&id), number, messages: self.messages.clone() },
         };
@@ -381,7 +386,7 @@ impl Conversation {
         let begin = || trace::begin(trace::GRAPHQL, &Method::GET, &self.from, &operation.request_id);
         let trace = span.in_scope(begin);
         let task = tokio::spawn(operation.run().boxed().instrument(trace).instrument(span)).abort_handle();
-        self.running.insert(id, Running { number, watches, selections, task });
+        self.running.insert(id, Running { number, watches, weight, task });
         Ok(())
     }
 
@@ -400,10 +405,10 @@ impl Conversation {
         if count >= most {
             return Err(too_complex(format!("there are {most} {what} on this socket already")));
         }
-        let selections = self.running.values().map(|running| running.selections).sum::<usize>();
-        if selections + plan.map_or(0, Plan::selections) > MOST_SELECTIONS {
-            let what = "the operations of a socket may together have";
-            return Err(too_complex(format!("{what} {MOST_SELECTIONS} selections")));
+        let weight = self.running.values().map(|running| running.weight).sum::<usize>();
+        if weight + plan.map_or(0, Plan::weight) > MOST_BYTES {
+            let what = "the operations of a socket may together occupy";
+            return Err(too_complex(format!("{what} {MOST_BYTES} bytes")));
         }
         Ok(())
     }
@@ -414,7 +419,7 @@ impl Conversation {
             return Ok(());
         }
         match kind {
-            MessageKind::Next(text, _place) => in_time(self.socket.send_text(text)).await,
+            MessageKind::Next(text, _held) => in_time(self.socket.send_text(text)).await,
             MessageKind::Error(error) => {
                 self.running.remove(&id);
                 self.send_error(&id, &error).await

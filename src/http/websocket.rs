@@ -40,8 +40,9 @@ pub(super) use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use crate::graphql::error::Code;
-use crate::http::intake::{FREE, Full, Share, TIMEOUT};
+use crate::http::inbound::TIMEOUT;
 use crate::http::list;
+use crate::http::memory::{FREE, Full, Share};
 use crate::http::response::Failure;
 
 /// Size of the read buffer and of the write buffer, in bytes. Both are small, since there may be thousands of
@@ -214,7 +215,7 @@ impl WebSocket {
         if self.buffer > FREE && self.ahead == 0 {
             self.renew();
         }
-        self.share.hold(self.buffer).map_err(ReceiveError::Full)
+        self.share.resize(self.buffer).map_err(ReceiveError::Full)
     }
 
     /// Replaces the library's state, whose buffer is empty. All messages have been sent: they are flushed one by one.
@@ -226,7 +227,7 @@ impl WebSocket {
 
     /// Returns an error once the unfinished message is too slow or takes too much memory.
     fn poll_timeout(&mut self, context: &mut Context<'_>) -> Poll<ReceiveError> {
-        if let Err(full) = self.share.hold(self.buffer.max(self.unfinished)) {
+        if let Err(full) = self.share.resize(self.buffer.max(self.unfinished)) {
             return Poll::Ready(ReceiveError::Full(full));
         }
         if self.unfinished == 0 {

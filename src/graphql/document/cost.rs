@@ -2,12 +2,14 @@
 //!
 //! An object costs 1 and any other field 0.1. The cost of selections on list entries is multiplied by the list's
 //! maximum number of entries. The cost is therefore known from the requested page sizes, before anything is read. It is
-//! a prediction; the budget (`crate::budget`) bounds actual use.
+//! a prediction; the budget (`crate::budget`) bounds actual use, and entries beyond a predicted number pay before they are
+//! made (`entry`).
 
 use apollo_compiler::Node;
 use apollo_compiler::executable::Field;
 use async_graphql_value::Value;
 
+use crate::graphql::document::entry::EntryCost;
 use crate::graphql::document::size::ListSize;
 use crate::graphql::error::RequestError;
 use crate::graphql::paging::page_size;
@@ -22,7 +24,7 @@ const MOST_REPEATED: usize = 2;
 const INTROSPECTION_LISTS: [&str; 4] = ["fields", "inputFields", "possibleTypes", "interfaces"];
 
 /// Number of parts per unit of cost.
-const PARTS: u64 = 10;
+pub(super) const PARTS: u64 = 10;
 /// Cost of a field without subfields, in parts.
 const LEAF: u64 = 1;
 
@@ -75,12 +77,18 @@ fn too_many_sign_ins() -> RequestError {
     RequestError::too_complex("it has more than one mutation with a password, such as `login`")
 }
 
+/// A cost that an operation had at some position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CostMark(u64);
+
 /// The state of cost analysis at a position in an operation.
 #[derive(Clone, Debug)]
 pub(super) struct CostContext {
     levels: usize,
     /// Maximum number of objects at this position.
     objects: u64,
+    /// Predicted number of entries, if this position is the entries of a list; otherwise 1.
+    entries: u64,
     /// The size that the parent field's `@listSize` states for lists of this object.
     size: Option<ListSize>,
     /// Occurrences of each introspection list on the path; `None` outside introspection.
@@ -89,7 +97,7 @@ pub(super) struct CostContext {
 
 impl CostContext {
     pub(super) fn root() -> Self {
-        Self { levels: 1, objects: 1, size: None, introspection: None }
+        Self { levels: 1, objects: 1, entries: 1, size: None, introspection: None }
     }
 }
 
@@ -109,6 +117,25 @@ impl Costs {
             return Ok(());
         }
         self.add(place.objects.saturating_mul(LEAF))
+    }
+
+    /// Returns the cost so far, to compare or to go back to.
+    pub(super) fn mark(&self) -> CostMark {
+        CostMark(self.parts)
+    }
+
+    /// Sets the cost to that of the mark. The selections on the types of an abstract type begin at the same mark, and only
+    /// the most expensive one counts: an object has one type.
+    pub(super) fn set(&mut self, mark: CostMark) {
+        self.parts = mark.0;
+    }
+
+    /// Returns what an entry of the list at this position costs, whose selections begin at `mark`; `None` for
+    /// introspection, and if the list has no entries.
+    pub(super) fn entry(&self, place: &CostContext, mark: CostMark, name_bytes: u64) -> Option<EntryCost> {
+        let below =
+            place.introspection.is_none().then_some(self.parts - mark.0)?.checked_div(place.objects)?;
+        Some(EntryCost { predicted: place.entries, parts: PARTS + below, name_bytes })
     }
 
     fn add(&mut self, parts: u64) -> Result<(), RequestError> {
@@ -153,7 +180,7 @@ impl Costs {
         let objects = place.objects.saturating_mul(times);
         let weight = place.objects.saturating_mul(weight(field));
         self.add(objects.saturating_add(weight).saturating_mul(PARTS))?;
-        Ok(CostContext { levels, objects, size, introspection: None })
+        Ok(CostContext { levels, objects, entries: times, size, introspection: None })
     }
 }
 

@@ -20,6 +20,7 @@
 
 mod argument;
 pub(super) mod cost;
+pub(super) mod entry;
 mod expand;
 pub(super) mod hash;
 pub(super) mod lexer;
@@ -53,6 +54,7 @@ use quick_cache::sync::Cache;
 use crate::config::{GraphqlConfig, Switch};
 use crate::graphql::GraphqlRequest;
 use crate::graphql::document::cost::Costs;
+use crate::graphql::document::entry::EntryCosts;
 use crate::graphql::document::hash::DocumentHash;
 use crate::graphql::document::lines::Lines;
 use crate::graphql::document::operation::Builder;
@@ -127,8 +129,11 @@ pub(super) struct Operation {
     name: Option<Name>,
     pub(super) document: executed::ExecutableDocument,
     pub(super) costs: Costs,
+    pub(super) entries: Arc<EntryCosts>,
     /// True if no selected field depends on the viewer.
     pub(super) is_public: bool,
+    /// Approximate memory that the operation occupies while it waits, in bytes.
+    pub(super) weight: usize,
 }
 
 impl Operation {
@@ -188,11 +193,15 @@ impl Documents {
             has_introspection: self.has_introspection || document.is_trusted,
             is_public: true,
             bytes: 0,
+            selections: 0,
+            entries: EntryCosts::new(),
         };
         let kind = operation.operation_type;
         let document = builder.build(kind, &operation.selection_set)?;
         let name = operation.name.clone();
-        Ok(Operation { kind, name, document, costs: builder.costs, is_public: builder.is_public })
+        let weight = builder.weight();
+        let Builder { costs, is_public, entries, .. } = builder;
+        Ok(Operation { kind, name, document, costs, entries: Arc::new(entries), is_public, weight })
     }
 
     /// Starts a thread that reads the files of trusted documents again when one of them changes, and whenever `asked`

@@ -22,8 +22,17 @@ use async_graphql_value::Value;
 
 use crate::graphql::document::Document;
 use crate::graphql::document::cost::{CostContext, Costs};
+use crate::graphql::document::entry::{self, EntryCosts};
 use crate::graphql::document::{argument, public};
 use crate::graphql::error::{Code, RequestError};
+
+/// Maximum memory for the values of an operation, in bytes: several times as much as the longest cursors and texts that
+/// clients have a use for.
+const MOST_BYTES: usize = 256 << 10;
+/// Approximate memory for a value without its text, for a selection, and for an operation without its selections.
+const VALUE_BYTES: usize = 64;
+const SELECTION_BYTES: usize = 512;
+const OPERATION_BYTES: usize = 2_048;
 
 /// A builder of an operation's executable form.
 pub(super) struct Builder<'a> {
@@ -34,8 +43,12 @@ pub(super) struct Builder<'a> {
     pub(super) has_introspection: bool,
     /// True if no field so far depends on the viewer.
     pub(super) is_public: bool,
-    /// Total length of the strings in the values so far, in bytes.
+    /// Memory for the values so far, in bytes.
     pub(super) bytes: usize,
+    /// Number of selections so far, with fragments counted at every spread.
+    pub(super) selections: usize,
+    /// What the entries of the lists so far cost.
+    pub(super) entries: EntryCosts,
 }
 
 /// The selections with each response name, from all fragments.
@@ -92,7 +105,10 @@ impl<'a> Builder<'a> {
         place: &CostContext,
     ) -> Result<Vec<Positioned<executed::Selection>>, RequestError> {
         let mut items = Vec::new();
+        let before = self.costs.mark();
+        let mut most = before;
         for object in possible_types(self.schema, ty) {
+            self.costs.set(before);
             let fields = self.fields(&object, sets, place)?;
             let condition = executed::TypeCondition { on: unplaced(async_graphql::Name::new(&object)) };
             let fragment = executed::InlineFragment {
@@ -101,7 +117,9 @@ impl<'a> Builder<'a> {
                 selection_set: unplaced(executed::SelectionSet { items: fields }),
             };
             items.push(unplaced(executed::Selection::InlineFragment(unplaced(fragment))));
+            most = most.max(self.costs.mark());
         }
+        self.costs.set(most);
         Ok(items)
     }
 
@@ -117,6 +135,7 @@ impl<'a> Builder<'a> {
         for set in sets {
             self.collect(object, set, &mut collected, &mut spread)?;
         }
+        self.selections += collected.len();
         let mut items = Vec::with_capacity(collected.len());
         for (key, fields) in collected {
             let field = self.field(object, key, &fields, place)?;
@@ -224,14 +243,19 @@ impl<'a> Builder<'a> {
         let mut selection_set = unplaced(executed::SelectionSet::default());
         if has_fields {
             let place = self.costs.enter(place, field, &arguments)?;
+            let before = self.costs.mark();
             let sets: Vec<&SelectionSet> = fields.iter().map(|field| &field.selection_set).collect();
             selection_set = self.selection_set(ty, &sets, &place)?;
+            let cost = self.costs.entry(&place, before, entry::name_bytes(&selection_set.node));
+            if let Some(cost) = cost.filter(|_| field.definition.ty.is_list()) {
+                entry::add(&mut self.entries, position, cost);
+            }
         } else {
             self.costs.leaf(place)?;
         }
         Ok(executed::Field {
             alias: (*key != field.name).then(|| unplaced(async_graphql::Name::new(key))),
-            name: unplaced(async_graphql::Name::new(&field.name)),
+            name: Positioned::new(async_graphql::Name::new(&field.name), position),
             arguments: arguments
                 .into_iter()
                 .map(|(name, value)| (Positioned::new(name, position), Positioned::new(value, position)))
@@ -254,11 +278,14 @@ impl<'a> Builder<'a> {
 
     /// Returns a value with its variables replaced; `None` for a variable that was not given.
     fn value(&mut self, value: &ast::Value) -> Result<Option<Value>, RequestError> {
+        if let ast::Value::Variable(name) = value {
+            let value = self.variables.get(name.as_str());
+            return value.map(|value| self.json_value(value)).transpose();
+        }
+        self.weigh(VALUE_BYTES)?;
         Ok(Some(match value {
-            ast::Value::Variable(name) => {
-                let Some(value) = self.variables.get(name.as_str()) else { return Ok(None) };
-                self.json_value(value)?
-            }
+            // Replaced above.
+            ast::Value::Variable(_) => return Ok(None),
             ast::Value::Null => Value::Null,
             ast::Value::Boolean(value) => Value::Boolean(*value),
             ast::Value::Enum(name) => Value::Enum(async_graphql::Name::new(name)),
@@ -286,6 +313,7 @@ impl<'a> Builder<'a> {
     }
 
     fn json_value(&mut self, value: &JsonValue) -> Result<Value, RequestError> {
+        self.weigh(VALUE_BYTES)?;
         Ok(match value {
             JsonValue::Null => Value::Null,
             JsonValue::Bool(value) => Value::Boolean(*value),
@@ -305,16 +333,26 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Copies a string. Rejects the operation if its strings are too long in total, because a string sent once may be
-    /// used in many places.
+    /// Copies a string.
     fn text(&mut self, text: &str) -> Result<Value, RequestError> {
-        const MOST_BYTES: usize = 1 << 20;
-        self.bytes += text.len();
+        self.weigh(text.len())?;
+        Ok(Value::String(text.to_owned()))
+    }
+
+    /// Adds the memory for a value. Rejects the operation if its values are too large in total, because a variable sent
+    /// once may be used in many places.
+    fn weigh(&mut self, bytes: usize) -> Result<(), RequestError> {
+        self.bytes += bytes;
         if self.bytes > MOST_BYTES {
             let what = format!("its values have more than {MOST_BYTES} bytes");
             return Err(RequestError::too_complex(&what));
         }
-        Ok(Value::String(text.to_owned()))
+        Ok(())
+    }
+
+    /// Returns the approximate memory that the operation occupies, in bytes.
+    pub(super) fn weight(&self) -> usize {
+        OPERATION_BYTES + self.selections * SELECTION_BYTES + self.bytes
     }
 
     fn position(&self, span: Option<SourceSpan>) -> Pos {

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use async_graphql::Positioned;
 use async_graphql::parser::types::{Field, Selection, SelectionSet};
+use async_graphql::{Pos, Positioned};
 use futures::future::{BoxFuture, FutureExt as _, join_all};
 
 use super::text::{Insert, Json};
@@ -180,7 +180,7 @@ pub(in crate::graphql) fn objects<T: 'static, N: Preloaded>(
     get: fn(&T) -> Vec<&N>,
 ) -> Source<'_, T> {
     match Level::plan_whole(&field.selection_set.node) {
-        Some(level) => Source::Below(Box::new(ObjectsBelow { get, level })),
+        Some(level) => Source::Below(Box::new(ObjectsBelow { at: field.name.pos, get, level })),
         None => Source::Resolver,
     }
 }
@@ -245,13 +245,19 @@ impl<'a, T: 'static, N: Preloaded> Below<'a, T> for ObjectBelow<'a, T, N> {
 }
 
 struct ObjectsBelow<'a, T, N> {
+    /// Position of the field in the document.
+    at: Pos,
     get: fn(&T) -> Vec<&N>,
     level: Level<'a, N>,
 }
 
 impl<'a, T: 'static, N: Preloaded> Below<'a, T> for ObjectsBelow<'a, T, N> {
     fn write(&mut self, object: &'a T, json: &mut Json) -> Option<()> {
-        write_list(&(self.get)(object), json, |object, json| self.level.write(object, json, &mut Vec::new()))
+        let objects = (self.get)(object);
+        if let Some(scope) = objects.first().and_then(|first| first.scope()) {
+            scope.admit(self.at, objects.len()).ok()?;
+        }
+        write_list(&objects, json, |object, json| self.level.write(object, json, &mut Vec::new()))
     }
 
     fn complete(self: Box<Self>) -> BoxFuture<'a, Option<Vec<Insert>>> {

@@ -23,9 +23,10 @@ use std::sync::Arc;
 
 use async_graphql::parser::types::Field;
 use async_graphql::registry::Registry;
-use async_graphql::{ContainerType, ContextSelectionSet, OutputType, Positioned, ServerResult, Value};
+use async_graphql::{ContainerType, ContextSelectionSet, OutputType, Pos, Positioned, ServerResult, Value};
 use futures::future::{BoxFuture, FutureExt as _, try_join, try_join_all};
 
+use crate::app::error::Error;
 use crate::graphql::context::Scope;
 
 use self::level::{Level, write_fields, write_list};
@@ -175,10 +176,20 @@ impl<T: Preloaded> OutputType for List<'_, T> {
         context: &ContextSelectionSet<'_>,
         field: &Positioned<Field>,
     ) -> ServerResult<Value> {
-        match self.write(context).boxed().await? {
-            Some(value) => Ok(value),
-            None => self.0.resolve(context, field).boxed().await,
+        let scope = self.0.first().and_then(|first| first.scope());
+        let charge = |charge: fn(&Scope, Pos, usize) -> Result<(), Error>| {
+            let charged = scope.map_or(Ok(()), |scope| charge(scope, field.pos, self.0.len()));
+            charged.map_err(|error| {
+                context.set_error_path(async_graphql::Error::from(error).into_server_error(field.pos))
+            })
+        };
+        charge(Scope::admit)?;
+        if let Some(value) = self.write(context).boxed().await? {
+            return Ok(value);
         }
+        // Written text is charged with the names in it.
+        charge(Scope::charge_names)?;
+        self.0.resolve(context, field).boxed().await
     }
 }
 

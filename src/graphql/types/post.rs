@@ -17,6 +17,7 @@ use crate::graphql::directive::{
     CacheControlScope::{Private, Public},
     cache_control, list_size, names,
 };
+use crate::graphql::entries::Entries;
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{Paging, connections};
 use crate::graphql::preloaded::{One, Preloaded, Source, memory, object};
@@ -30,6 +31,7 @@ use crate::graphql::types::user::User;
 use crate::model;
 use crate::model::details::{References, ReferrerKind};
 use crate::model::edit::EarlierVersion;
+use crate::model::entity;
 use crate::model::id::{PostId, UserId};
 
 /// Default and maximum number of ancestors of a post.
@@ -122,8 +124,11 @@ impl Post {
 
     /// The post's text, divided into plain text, mentions, hashtags and links, in order.
     #[graphql(directive = list_size::apply(Some(8), None, None, None))]
-    async fn segments(&self) -> Vec<Segment> {
-        Segment::all(&self.scope, &self.record.content)
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn segments(&self, context: &Context<'_>) -> Result<Entries<Segment>, Error> {
+        let segments = entity::segments(&self.record.content);
+        let segment = |segment| Segment::new(&self.scope, segment);
+        Entries::pay(&self.scope, context, segments.len(), || segments.into_iter().map(segment).collect())
     }
 
     /// The client application that published the post, such as web; null if not given.
@@ -149,11 +154,14 @@ impl Post {
     /// The earlier versions of the post, newest first: the first version, and the newest 19 of the others; null if
     /// temporarily unavailable.
     #[graphql(directive = list_size::apply(Some(2), None, None, None))]
-    async fn edits(&self) -> Option<Result<Vec<PostEdit>, Error>> {
+    async fn edits(&self, context: &Context<'_>) -> Option<Result<Entries<PostEdit>, Error>> {
         let versions = self.scope.visible().earlier_versions(&self.record).boxed().await;
         let edit =
             |version: &EarlierVersion| PostEdit { scope: Arc::clone(&self.scope), version: version.clone() };
-        Some(versions.map(|versions| versions.iter().map(edit).collect()))
+        let pay = |versions: Arc<[EarlierVersion]>| {
+            Entries::pay(&self.scope, context, versions.len(), || versions.iter().map(edit).collect())
+        };
+        Some(versions.and_then(pay))
     }
 
     /// True if the post is a reply, even if the post to which it replies no longer exists.

@@ -4,9 +4,9 @@ use async_graphql::{Context, Object, SimpleObject};
 
 use crate::app::error::Error;
 use crate::app::region::Share;
-use crate::budget::Resource;
 use crate::graphql::context::Scope;
 use crate::graphql::directive::{CacheControlScope::Public, cache_control, list_size};
+use crate::graphql::entries::Entries;
 use crate::graphql::types::scalar::number;
 use crate::model;
 use crate::model::region::Table;
@@ -41,13 +41,12 @@ impl Country {
     /// The country's ISO 3166-2 subdivisions, ordered by code; empty if there are none.
     #[graphql(directive = list_size::apply(Some(SUBDIVISIONS), None, None, None))]
     #[expect(clippy::unused_async, reason = "the library requires it")]
-    async fn subdivisions(&self, context: &Context<'_>) -> Result<Vec<Subdivision>, Error> {
+    async fn subdivisions(&self, context: &Context<'_>) -> Result<Entries<Subdivision>, Error> {
         let subdivisions = self.0.subdivisions();
-        let unpredicted = subdivisions.len().saturating_sub(SUBDIVISIONS) as u64;
-        // Serializing two fields takes this server about as long as Redis takes to execute one command.
-        let fields = context.field().selection_set().count() as u64;
-        Scope::of(context).budget().spend(Resource::Commands, unpredicted * (2 + fields) / 2)?;
-        Ok(subdivisions.into_iter().map(Subdivision).collect())
+        let scope = Scope::of(context);
+        Entries::pay(&scope, context, subdivisions.len(), || {
+            subdivisions.into_iter().map(Subdivision).collect()
+        })
     }
 }
 

@@ -35,18 +35,17 @@ pub(in crate::graphql) enum Segment {
 }
 
 impl Segment {
-    /// Divides the content of a post.
-    pub(in crate::graphql) fn all(scope: &Arc<Scope>, content: &str) -> Vec<Self> {
-        let segment = |entity::Segment { text, start, target }| {
-            let part = Part { scope: Arc::clone(scope), text: text.to_owned(), start: number(start as u64) };
-            match target {
-                None => Self::Text(TextSegment { part }),
-                Some(Target::Mention(username)) => Self::Mention(MentionSegment { part, username }),
-                Some(Target::Hashtag(tag)) => Self::Hashtag(HashtagSegment { part, tag }),
-                Some(Target::Link(url)) => Self::Link(LinkSegment { part, url }),
-            }
-        };
-        entity::segments(content).into_iter().map(segment).collect()
+    pub(in crate::graphql) fn new(
+        scope: &Arc<Scope>,
+        entity::Segment { text, start, target }: entity::Segment<'_>,
+    ) -> Self {
+        let part = Part { scope: Arc::clone(scope), text: text.to_owned(), start: number(start as u64) };
+        match target {
+            None => Self::Text(TextSegment { part }),
+            Some(Target::Mention(username)) => Self::Mention(MentionSegment { part, username }),
+            Some(Target::Hashtag(tag)) => Self::Hashtag(HashtagSegment { part, tag }),
+            Some(Target::Link(url)) => Self::Link(LinkSegment { part, url }),
+        }
     }
 }
 
@@ -95,8 +94,8 @@ pub(in crate::graphql) struct MentionSegment {
 }
 
 segment! {
-    /// A mention: an @ and a username, in the case in which the author wrote it. A post mentions at most ten users; the
-    /// names of further ones are plain text.
+    /// A mention: an @ and a username, in the case in which the author wrote it. A post has at most ten mentions; further
+    /// ones are plain text.
     MentionSegment {
         /// The mentioned user; null if there is no user of this name, or if they are hidden from the viewer.
         async fn user(&self, context: &Context<'_>) -> Option<Result<User, Error>> {
@@ -115,7 +114,8 @@ pub(in crate::graphql) struct HashtagSegment {
 }
 
 segment! {
-    /// A hashtag: a # and the tag, as the author wrote it. A post has at most ten tags; further ones are plain text.
+    /// A hashtag: a # and the tag, as the author wrote it. A post has at most ten hashtags; further ones are
+    /// plain text.
     HashtagSegment {
         /// The tag.
         #[expect(clippy::unused_async, reason = "the library requires it")]
@@ -142,7 +142,7 @@ pub(in crate::graphql) struct LinkSegment {
 }
 
 segment! {
-    /// A link: a URL, as the author wrote it.
+    /// A link: a URL, as the author wrote it. A post has at most ten links; further ones are plain text.
     LinkSegment {
         /// The URL with its protocol, which is http or https. If the author wrote none, it is https.
         #[expect(clippy::unused_async, reason = "the library requires it")]

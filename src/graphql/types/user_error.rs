@@ -1,9 +1,11 @@
 //! Errors that a client can show to the user.
 
-use async_graphql::{Enum, SimpleObject};
+use async_graphql::{Context, Enum, Object, SimpleObject};
 
 use crate::app::error::{Error, Field, Reason, Rejection, RuleViolation};
+use crate::graphql::context::Scope;
 use crate::graphql::directive::list_size;
+use crate::graphql::entries::Entries;
 use crate::graphql::error::whole_seconds;
 use crate::graphql::types::scalar::number;
 
@@ -56,11 +58,21 @@ pub(in crate::graphql) enum UserErrorCode {
 }
 
 /// The user errors in a mutation's payload.
-#[derive(Default, SimpleObject)]
+#[derive(Default)]
 pub(in crate::graphql) struct UserErrors {
+    user_errors: Vec<UserError>,
+}
+
+/// The user errors in a mutation's payload.
+#[Object]
+impl UserErrors {
     /// Errors to show to the user; empty on success.
     #[graphql(directive = list_size::apply(Some(1), None, None, None))]
-    user_errors: Vec<UserError>,
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn user_errors(&self, context: &Context<'_>) -> Result<Entries<&UserError>, Error> {
+        let errors = &self.user_errors;
+        Entries::pay(&Scope::of(context), context, errors.len(), || errors.iter().collect())
+    }
 }
 
 /// An error that the client can show to the user.

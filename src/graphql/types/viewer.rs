@@ -15,6 +15,7 @@ use crate::app::visibility::list::OwnList;
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::ViewerList;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost, list_size};
+use crate::graphql::entries::Entries;
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{Paging, connections};
 use crate::graphql::selection::{Selected, user_selection};
@@ -115,13 +116,16 @@ impl Viewer {
     /// The viewer's active sessions, most recently used first; null if temporarily unavailable. The token of another
     /// application opens no session.
     #[graphql(directive = list_size::apply(Some(10), None, None, None))]
-    async fn sessions(&self) -> Option<Result<Vec<Session>, Error>> {
+    async fn sessions(&self, context: &Context<'_>) -> Option<Result<Entries<Session>, Error>> {
         let sessions = self.scope.loader.load(Sessions(self.signed_in.user)).await;
         let own = |session: &model::session::Session| Session {
             is_current: Some(session.id) == self.signed_in.session(),
             session: session.clone(),
         };
-        Some(sessions.map(|sessions| sessions.iter().map(own).collect()))
+        let pay = |sessions: Arc<[model::session::Session]>| {
+            Entries::pay(&self.scope, context, sessions.len(), || sessions.iter().map(own).collect())
+        };
+        Some(sessions.and_then(pay))
     }
 }
 

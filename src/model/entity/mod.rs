@@ -19,11 +19,14 @@ pub use self::hashtag::Tag;
 use crate::model::entity::characters::Characters;
 use crate::model::user::Username;
 
-/// Maximum number of users that a post mentions. Further names are plain text.
+/// Maximum number of mentions in a post. Further names are plain text.
 pub const MOST_MENTIONS: usize = 10;
 
-/// Maximum number of tags of a post. Further hashtags are plain text.
+/// Maximum number of hashtags in a post. Further ones are plain text.
 pub const MOST_TAGS: usize = 10;
+
+/// Maximum number of links in a post. Further URLs are plain text.
+pub const MOST_LINKS: usize = 10;
 
 /// A mention, hashtag or link in the content of a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,69 +81,53 @@ fn parse(characters: &Characters<'_>) -> Vec<Entity> {
     found.into_iter().map(entity).collect()
 }
 
-/// Divides a content into segments. A mention of an eleventh user is plain text, and so is an eleventh hashtag.
+/// Divides a content into segments: at most [`MOST_MENTIONS`] mentions, [`MOST_TAGS`] hashtags, [`MOST_LINKS`] links, and the
+/// texts between them. Occurrences count, also of the same name: each becomes an object.
 #[must_use]
 pub fn segments(content: &str) -> Vec<Segment<'_>> {
-    let mut counted = Counted::default();
     let mut segments = Segments { content, at: 0, start: 0, list: Vec::new() };
-    for Entity { range, target } in entities(content) {
-        if counted.admits(&target) {
-            segments.push(range.start, None);
-            segments.push(range.end, Some(target));
-        }
+    for Entity { range, target } in counted(content) {
+        segments.push(range.start, None);
+        segments.push(range.end, Some(target));
     }
     segments.push(content.len(), None);
     segments.list
 }
 
-/// Returns the distinct usernames that a content mentions, in order, at most [`MOST_MENTIONS`].
+/// Returns the distinct usernames that a content mentions, in order.
 #[must_use]
 pub fn mentions(content: &str) -> Vec<Username> {
-    counted(content).mentions
+    distinct(content, |target| if let Target::Mention(name) = target { Some(name) } else { None })
 }
 
-/// Returns the distinct tags of a content, in order, at most [`MOST_TAGS`].
+/// Returns the distinct tags of a content, in order.
 #[must_use]
 pub fn tags(content: &str) -> Vec<Tag> {
-    counted(content).tags
+    distinct(content, |target| if let Target::Hashtag(tag) = target { Some(tag) } else { None })
 }
 
-fn counted(content: &str) -> Counted {
-    let mut counted = Counted::default();
-    for entity in entities(content) {
-        counted.admits(&entity.target);
-    }
-    counted
-}
-
-/// The distinct users and tags found so far.
-#[derive(Default)]
-struct Counted {
-    mentions: Vec<Username>,
-    tags: Vec<Tag>,
-}
-
-impl Counted {
-    /// Counts a target. Returns false if it exceeds the maximum.
-    fn admits(&mut self, target: &Target) -> bool {
-        match target {
-            Target::Mention(name) => admits(&mut self.mentions, name, MOST_MENTIONS),
-            Target::Hashtag(tag) => admits(&mut self.tags, tag, MOST_TAGS),
-            Target::Link(_) => true,
+fn distinct<T: PartialEq>(content: &str, of: fn(Target) -> Option<T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for item in counted(content).filter_map(|entity| of(entity.target)) {
+        if !distinct.contains(&item) {
+            distinct.push(item);
         }
     }
+    distinct
 }
 
-/// Adds an item to a list of distinct items. Returns false if it is new and the list is full.
-fn admits<T: Clone + PartialEq>(list: &mut Vec<T>, item: &T, most: usize) -> bool {
-    if list.contains(item) {
-        return true;
-    }
-    let has_room = list.len() < most;
-    if has_room {
-        list.push(item.clone());
-    }
-    has_room
+/// Returns the entities of a content, up to the maximum of each kind.
+fn counted(content: &str) -> impl Iterator<Item = Entity> {
+    let (mut mentions, mut tags, mut links) = (0, 0, 0);
+    entities(content).into_iter().filter(move |entity| {
+        let (count, most) = match entity.target {
+            Target::Mention(_) => (&mut mentions, MOST_MENTIONS),
+            Target::Hashtag(_) => (&mut tags, MOST_TAGS),
+            Target::Link(_) => (&mut links, MOST_LINKS),
+        };
+        *count += 1;
+        *count <= most
+    })
 }
 
 /// The segments up to a position.
@@ -211,16 +198,17 @@ mod tests {
     }
 
     #[test]
-    fn an_eleventh_name_and_an_eleventh_tag_are_plain_text() {
-        let content: String = (10..21).flat_map(|n| [format!("@n{n} "), format!("#t{n} ")]).collect();
-        let content = format!("{content}@n10 #T10 a.com");
+    fn an_eleventh_entity_of_a_kind_is_plain_text() {
+        let each = |n: usize| format!("@n{n} #t{n} l{n}.com ");
+        let content: String = (10..20).map(each).collect();
+        let entities = parts(&content).len();
+        for further in ["@n20", "@n10", "#t20", "#T10", "a.com", "l10.com"] {
+            let longer = format!("{content}{further}");
+            let all = parts(&longer);
+            assert_eq!(all.len(), entities, "{further}: {all:?}");
+            assert_eq!(all.last().unwrap().0, format!(" {further}"));
+        }
         assert_eq!((mentions(&content).len(), tags(&content).len()), (MOST_MENTIONS, MOST_TAGS));
-        let parts = parts(&content);
-        let plain: Vec<_> =
-            parts.iter().filter(|(.., target)| target.is_none()).map(|(text, ..)| *text).collect();
-        assert_eq!(plain.into_iter().filter(|text| *text != " ").collect::<Vec<_>>(), [" @n20 #t20 "]);
-        let entities = parts.iter().filter_map(|(.., target)| target.as_deref());
-        assert_eq!(entities.skip(2 * 10).collect::<Vec<_>>(), ["@n10", "#t10", "https://a.com"]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod execution;
 mod export;
 mod fields;
 mod input;
+mod list_size;
 mod lists;
 mod moderation;
 mod operation;

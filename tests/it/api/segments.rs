@@ -63,7 +63,7 @@ async fn the_tags_of_a_post_are_stored_and_archived_with_it() {
     };
     let many: Vec<String> = (10..22).map(|tag| format!("#t{tag}")).collect();
     publish(&world, &ada, &format!("#Café, @bob and #CAFÉ: {}", many.join(" "))).await;
-    let tags = "0 0 0 0 0 0 tags=café,t10,t11,t12,t13,t14,t15,t16,t17,t18";
+    let tags = "0 0 0 0 0 0 tags=café,t10,t11,t12,t13,t14,t15,t16,t17";
     assert_eq!(stored(1).as_deref(), Some(tags));
     publish(&world, &bob, "@ada").await;
     assert_eq!(stored(2), None, "mentioned users are not stored");
@@ -103,15 +103,15 @@ async fn a_mention_of_no_user_or_of_a_hidden_user_has_none() {
 }
 
 #[tokio::test]
-async fn the_eleventh_mentioned_user_is_plain_text() {
+async fn the_eleventh_mention_is_plain_text() {
     let world = World::new().await;
     let people = world.people(11).await;
     let names: Vec<String> = (0..11).map(|number| format!("ann{number}")).collect();
     let content = format!("@{} @ann0", names.join(" @"));
     let id = publish(&world, &people[0], &content).await;
-    let expected: Vec<Value> = names[..10].iter().chain(&names[..1]).map(|name| json!(name)).collect();
+    let expected: Vec<Value> = names[..10].iter().map(|name| json!(name)).collect();
     assert_eq!(mentioned(&world, None, &id).await, expected);
-    let text = json!({ "__typename": "TextSegment", "text": " @ann10 ", "start": 59 });
+    let text = json!({ "__typename": "TextSegment", "text": " @ann10 @ann0", "start": 59 });
     assert!(segments(&world, None, &id).await.contains(&text));
 }
 
@@ -144,9 +144,9 @@ async fn mentions_cost_two_round_trips_regardless_of_their_number() {
 async fn segments_of_a_long_content_take_from_the_budget_of_the_response() {
     let world = World::with(&["--graphql-response-limit", "65536"]).await;
     let ada = world.register("ada").await;
-    let id = publish(&world, &ada, &"a.co ".repeat(400)).await;
-    let urls: Vec<String> = (0..14).map(|alias| format!("u{alias}: url t{alias}: text")).collect();
-    let urls = urls.join(" ");
+    let id = publish(&world, &ada, &format!("a.co/{} ", "x".repeat(190)).repeat(10)).await;
+    let urls: Vec<String> = (0..15).map(|alias| format!("u{alias}: url t{alias}: text")).collect();
+    let urls = format!("url text {}", urls.join(" "));
     let query = format!("{{ post(id: \"{id}\") {{ segments {{ ... on LinkSegment {{ {urls} }} }} }} }}");
     let response = world.ask(None, &query, Value::Null).await;
     assert_eq!(codes(&response), ["QUERY_TOO_COMPLEX"], "{response}");

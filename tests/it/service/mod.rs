@@ -25,6 +25,7 @@ mod memory;
 mod moderation_commands;
 mod monitoring;
 mod observe;
+mod occupancy;
 mod password;
 mod permissions;
 mod proxies;
