@@ -132,14 +132,12 @@ impl Budget {
         let limit = self.limits.of(resource);
         let used = &self.used[resource as usize];
         let spend = |used: u64| used.checked_add(amount).filter(|sum| *sum <= limit);
-        match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend) {
-            Ok(_) => Ok(()),
-            Err(_) => {
-                let exceeded = *self.exceeded.get_or_init(|| Exceeded { resource, limit });
-                self.is_over.notify_waiters();
-                Err(exceeded)
-            }
+        if used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_ok() {
+            return Ok(());
         }
+        let exceeded = *self.exceeded.get_or_init(|| Exceeded { resource, limit });
+        self.is_over.notify_waiters();
+        Err(exceeded)
     }
 
     /// Returns the amounts used so far.

@@ -52,7 +52,8 @@ type List = (&'static str, String, &'static str, usize);
 
 /// Returns a content with as many segments as possible, of the maximum length.
 pub(crate) fn content() -> Content {
-    let entities: String = (0..10).map(|n| format!("@u{n} #t{n} l{n}.com ")).collect();
+    let entities: Vec<String> = (0..10).map(|n| format!("@u{n} #t{n} l{n}.com ")).collect();
+    let entities = entities.concat();
     Content::parse(&format!("{entities}{}", "x".repeat(2_000 - entities.len()))).unwrap()
 }
 

@@ -254,16 +254,16 @@ mod tests {
         Arc::new(Memory { most, occupied: Mutex::default() })
     }
 
-    fn address(last: u8) -> Option<Address> {
-        Some(IpAddr::from([192, 0, 2, last]).into())
+    fn address(last: u8) -> Address {
+        IpAddr::from([192, 0, 2, last]).into()
     }
 
     #[test]
     fn an_address_occupies_its_part_and_others_the_rest() {
         let memory = memory(80);
-        let mut held: Vec<Share> = (0..9).map(|last| memory.share_of_many(address(last))).collect();
+        let mut held: Vec<Share> = (0..9).map(|last| memory.share_of_many(Some(address(last)))).collect();
         assert_eq!(held[0].resize(6), Ok(()));
-        let mut second = memory.share_of_many(address(0));
+        let mut second = memory.share_of_many(Some(address(0)));
         assert_eq!(second.resize(5), Err(Full::Address));
         assert_eq!(second.resize(4), Ok(()));
         assert_eq!(second.resize(5), Err(Full::Address), "it keeps its size");
@@ -281,7 +281,8 @@ mod tests {
     #[test]
     fn what_is_alone_may_exceed_the_limit() {
         let memory = memory(80);
-        let (mut one, mut other) = (memory.share_of_many(address(1)), memory.share_of_many(address(2)));
+        let (mut one, mut other) =
+            (memory.share_of_many(Some(address(1))), memory.share_of_many(Some(address(2))));
         assert_eq!(one.resize(1_000), Ok(()));
         assert_eq!(other.resize(1), Err(Full::All));
         assert_eq!(one.resize(11), Ok(()));
@@ -293,7 +294,8 @@ mod tests {
     #[test]
     fn ordinary_requests_need_no_shared_memory() {
         let memory = memory(8 * FREE);
-        let (mut hostile, mut ordinary) = (memory.share_of_many(address(1)), memory.share(address(1)));
+        let (mut hostile, mut ordinary) =
+            (memory.share_of_many(Some(address(1))), memory.share(Some(address(1))));
         assert_eq!(hostile.resize(FREE), Ok(()));
         assert_eq!((ordinary.resize(FREE), memory.occupied()), (Ok(()), FREE));
         assert_eq!(ordinary.resize(FREE + 1), Err(Full::Address));

@@ -103,10 +103,8 @@ impl SocketOperation {
         let id = request_id.as_str();
         let executing = async {
             // The permit is held until the response is sent. Each event of a subscription takes a permit of its own.
-            let place = match plan.watches() {
-                true => None,
-                false => Some(api.in_time(room.enter(plan.objects())).await?),
-            };
+            let place =
+                if plan.watches() { None } else { Some(api.in_time(room.enter(plan.objects())).await?) };
             let token = credentials.token.as_deref();
             let admitted = api.admit(std::iter::once(&plan), token, address).await;
             let caller = admitted.map_err(|error| RequestError::of(&error, id))?;

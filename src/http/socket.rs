@@ -28,6 +28,7 @@ use crate::graphql::pace::Room;
 use crate::http::accept::MediaType;
 use crate::http::connection::turns_true;
 use crate::http::inbound::TIMEOUT;
+use crate::http::memory::Full;
 use crate::http::operation::{
     ClientChannel, Credentials, MessageKind, OperationMessage, Running, SocketOperation,
 };

@@ -50,6 +50,7 @@ pub fn delete_shard(keys: &Keys, user: UserId, tree: Tree, shard: Shard) -> Comm
 }
 
 /// Removes a user from what a member of one of the user's trees has in their own slot, except from blocks.
+#[must_use]
 pub fn forget(keys: &Keys, user: UserId, tree: Tree, member: UserId) -> Vec<Command<bool>> {
     match tree {
         Tree::Blockers => Vec::new(),

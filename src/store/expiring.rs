@@ -17,6 +17,7 @@ pub fn names(keys: &Keys, user: UserId) -> Command<Vec<String>> {
 }
 
 /// Deletes a key with one of these names; `None` if it is no such name.
+#[must_use]
 pub fn delete(keys: &Keys, user: UserId, name: &str) -> Option<Command<i64>> {
     Some(command("UNLINK").key(&keys.expiring_named(user, name)?).reply())
 }

@@ -45,7 +45,8 @@ fn assumed() -> BTreeSet<String> {
 
 async fn segments(world: &World) -> Case {
     let reader = world.register("segments").await;
-    let content: String = (0..10).map(|n| format!("@nobody{n} #tag{n} host{n}.com ")).collect();
+    let content: Vec<String> = (0..10).map(|n| format!("@nobody{n} #tag{n} host{n}.com ")).collect();
+    let content = content.concat();
     let post = publish(world, &reader, &content).await;
     let operation = format!("{{ post(id: \"{post}\") {{ LIST }} }}");
     Case { list: "Post.segments", reader, operation, selection: "segments { text start }" }

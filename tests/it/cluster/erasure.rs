@@ -73,7 +73,9 @@ async fn nothing_is_left_of_an_account_that_was_erased_while_slots_moved() {
         }
     }
     drop(app.work_on_accounts().await);
-    moving.into_iter().for_each(|moving| moving.end());
+    for moving in moving {
+        moving.end();
+    }
     clock.advance(Duration::from_secs(61));
     app.work_on_accounts().await.unwrap();
     assert_eq!(left(&cluster), [""; 0]);

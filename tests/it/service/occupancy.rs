@@ -185,7 +185,13 @@ async fn unfinished_messages_occupy_the_part_of_their_address() {
     }
     assert!(eventually(|| occupied(&server) > PART - 130_000.0));
     assert!(occupied(&server) <= PART);
-    assert_eq!(open[29].receive().await, json!([1013, "Too many unfinished messages"]));
+    assert_eq!(
+        open[29].receive().await,
+        json!([
+            1013,
+            "This address has too many requests and unread responses in progress. Try again later."
+        ])
+    );
     drop(open);
     assert!(eventually(|| occupied(&server) < 1.0), "the memory is free");
 }
