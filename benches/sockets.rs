@@ -11,6 +11,8 @@
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
+#[path = "ground/attack.rs"]
+mod attack;
 #[path = "ground/connection.rs"]
 mod connection;
 mod ground;
@@ -22,15 +24,12 @@ mod server;
 mod times;
 
 use std::fmt::Write as _;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fanfold::app::App;
 use fanfold::app::post::PublishRequest;
-use fanfold::app::session::Opened;
 use futures::SinkExt as _;
-use futures::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpSocket;
@@ -40,11 +39,9 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 
-use crate::connection::request;
+use crate::attack::{Attack, give_way, print_latency, print_memory, register};
 use crate::ground::{Redis, is_measured};
-use crate::requests::send_at_rate;
 use crate::server::Server;
-use crate::times::Times;
 
 /// The numbers of clients and rounds.
 struct Sizes {
@@ -62,18 +59,8 @@ struct Sizes {
 const READ: usize = 8_192;
 /// Operations of each kind per WebSocket: the maximum.
 const OPERATIONS: usize = 100;
-/// Other clients' queries per second.
-const QUERIES: u32 = 100;
 /// Argument of the process that reads slowly.
 const SLOW: &str = "slow";
-
-/// Registers `count` users, and returns their sessions.
-async fn register(app: &App, prefix: &str, count: usize) -> Vec<Opened> {
-    let register = async |number: usize| {
-        app.register(&format!("{prefix}{number}"), "correct horse", None, None, None, None).await.unwrap()
-    };
-    stream::iter(0..count).map(register).buffered(4).collect().await
-}
 
 /// Executes a document, and returns its data. Panics if there are errors.
 async fn ask(server: &Server, token: &str, query: &str) -> Value {
@@ -171,41 +158,6 @@ async fn keep_reading_slowly(address: &str, clients: usize, users: Vec<(String, 
     futures::future::join_all(reading).await;
 }
 
-/// Returns the bytes of a server's resident memory.
-fn memory(server: &Server) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
-}
-
-/// Clients in a process of their own, so that they share only the server.
-struct Slow(std::process::Child);
-
-impl Slow {
-    fn begin(server: &Server, clients: usize, users: &[(String, Value)], query: &str) -> Self {
-        let users = serde_json::to_string(users).unwrap();
-        let arguments = [SLOW, &server.address, &clients.to_string(), &users, query];
-        Self(Command::new(std::env::current_exe().unwrap()).args(arguments).spawn().unwrap())
-    }
-}
-
-impl Drop for Slow {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Returns the maximum bytes of a server's memory within a time.
-async fn most_memory(server: &Server, time: Duration) -> u64 {
-    let (began, mut most) = (Instant::now(), 0);
-    while began.elapsed() < time {
-        most = most.max(memory(server));
-        sleep(Duration::from_millis(50)).await;
-    }
-    most
-}
-
 /// Prepares users whose home timelines have long posts after a cursor. Returns their tokens and cursors, and the
 /// author's id.
 async fn prepare(server: &Server, app: &App, sizes: &Sizes) -> (Vec<(String, Value)>, String) {
@@ -234,43 +186,6 @@ async fn prepare(server: &Server, app: &App, sizes: &Sizes) -> (Vec<(String, Val
     (cursors, id["data"]["viewer"]["user"]["id"].as_str().unwrap().to_owned())
 }
 
-async fn measure_memory(server: &Server, sizes: &Sizes, users: &[(String, Value)], query: &str) {
-    println!("{:<54} {:>9} {:>9}", "clients that do all they may and read 8 KB/s", "before", "MiB more");
-    for clients in [1, sizes.clients] {
-        let before = memory(server);
-        let slow = Slow::begin(server, clients, users, query);
-        let most = most_memory(server, sizes.time).await;
-        drop(slow);
-        println!("{clients:<54} {:>9} {:>9}", before >> 20, most.saturating_sub(before) >> 20);
-        sleep(Duration::from_secs(2)).await;
-    }
-}
-
-async fn measure_others(server: &Server, app: &App, sizes: &Sizes, users: &[(String, Value)], query: &str) {
-    let victim = register(app, "victim", 1).await.remove(0);
-    for fan in register(app, "fan", 40).await {
-        app.follow(&fan.viewer, victim.viewer.user().unwrap()).await.unwrap();
-    }
-    let good = "{ viewer { user { followers(first: 20) { nodes { displayName relation { status } } } } } }";
-    let authorization = format!("authorization: Bearer {}\r\n", victim.token.expose());
-    let good = Arc::new(vec![request(good, &authorization)]);
-    let mut times = [Times::default(), Times::default()];
-    for _ in 0..sizes.rounds {
-        for (clients, times) in [0, sizes.clients].into_iter().zip(&mut times) {
-            let slow = (clients > 0).then(|| Slow::begin(server, clients, users, query));
-            sleep(Duration::from_secs(1)).await;
-            times.0.extend(send_at_rate(&server.address, QUERIES, sizes.time / 3, Arc::clone(&good)).await);
-            drop(slow);
-            sleep(Duration::from_secs(1)).await;
-        }
-    }
-    println!("{:<54} {:>9} {:>9} {:>9}", "milliseconds of a good query", "median", "90 %", "most");
-    times[0].print("alone");
-    times[1].print(&format!("beside {} such clients", sizes.clients));
-    let [alone, beside] = times.map(|times| times.quantile(99));
-    println!("99 %: {alone:.2} and {beside:.2}, ratio {:.2}", beside / alone);
-}
-
 #[tokio::main]
 async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -278,8 +193,7 @@ async fn main() {
         arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
     {
         let users = serde_json::from_str(users).unwrap();
-        // Real clients run on other machines, so these must not take CPU time from the server.
-        let _ = rustix::process::nice(19);
+        give_way();
         return keep_reading_slowly(address, clients.parse().unwrap(), users, query.to_owned()).await;
     }
     let sizes = if is_measured() {
@@ -292,6 +206,13 @@ async fn main() {
     let server = Server::start(&redis, &[]);
     let (users, author) = prepare(&server, &app, &sizes).await;
     let query = large_query(&author);
-    measure_memory(&server, &sizes, &users, &query).await;
-    measure_others(&server, &app, &sizes, &users, &query).await;
+    let users = serde_json::to_string(&users).unwrap();
+    let attack =
+        |clients: usize| Attack::begin(&[SLOW, &server.address, &clients.to_string(), &users, &query]);
+    println!("{:<54} {:>9} {:>9}", "clients that do all they may and read 8 KB/s", "before", "MiB more");
+    for clients in [1, sizes.clients] {
+        print_memory(&server, clients, sizes.time, attack(clients)).await;
+    }
+    let turns = (sizes.rounds, sizes.time / 3);
+    print_latency(&server, &app, turns, sizes.clients, || attack(sizes.clients)).await;
 }

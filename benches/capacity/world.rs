@@ -222,11 +222,15 @@ impl<'a> World<'a> {
         let (keys, today) = (self.app.store().keys(), self.app.today());
         let day = |ago: u64| today.plus(-i64::try_from(ago).unwrap());
         for (user, number) in users.iter().zip(0..) {
-            let view = |view| {
+            let views = (0..DAYS_OF_VIEWS * VIEWS).map(|view| {
                 let viewer = scattered(number * DAYS_OF_VIEWS * VIEWS + view, self.population);
-                audience::record(keys, *user, day(view / VIEWS), viewer)
-            };
-            self.send((0..DAYS_OF_VIEWS * VIEWS).map(view)).await;
+                (day(view / VIEWS), viewer)
+            });
+            let views: Vec<_> = views.collect();
+            let noted = |&(day, viewer): &_| audience::note(keys, viewer, day, *user);
+            self.send(views.iter().map(noted)).await;
+            let viewed = |&(day, viewer): &_| audience::record(keys, *user, day, viewer);
+            self.send(views.iter().map(viewed)).await;
         }
     }
 

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use futures::FutureExt as _;
 use futures::future::join_all;
 use tokio::time::Instant;
@@ -16,12 +17,20 @@ use crate::app::viewer::Caller;
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 use crate::graphql::{GraphqlRequest, Plan, Summary, check_rate_limit};
 use crate::http::accept::MediaType;
-use crate::http::exchange::Client;
 use crate::http::log::{self, Account};
-use crate::http::memory::Full;
+use crate::http::memory::{Full, Share};
 use crate::http::request::RequestId;
 use crate::http::response::{self, Failure, Reply};
 use crate::http::{Server, address, auth};
+
+/// The sender of a batch.
+pub(super) struct Client<'a> {
+    pub(super) head: &'a Parts,
+    /// The memory that the request occupies.
+    pub(super) share: Share,
+    /// The media type of the response.
+    pub(super) media_type: MediaType,
+}
 
 /// Executes the operations of a batch and responds in request order. Rejects the whole batch if it exceeds a limit.
 pub(super) async fn respond(

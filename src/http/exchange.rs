@@ -4,7 +4,6 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::Response;
 use futures::FutureExt as _;
@@ -14,7 +13,7 @@ use crate::graphql::Plan;
 use crate::graphql::error::RequestError;
 use crate::http::accept::{self, MediaType};
 use crate::http::log::Account;
-use crate::http::memory::{Full, Share};
+use crate::http::memory::Full;
 use crate::http::origin::Origin;
 use crate::http::request::{self, Incoming, RequestId};
 use crate::http::response::{self, Failure, Reply};
@@ -106,15 +105,6 @@ pub(super) async fn safely(
     })
 }
 
-/// The sender of a request whose body has been read.
-pub(super) struct Client<'a> {
-    pub(super) head: &'a Parts,
-    /// The memory that the request occupies.
-    pub(super) share: Share,
-    /// The media type of the response.
-    pub(super) media_type: MediaType,
-}
-
 async fn execute(
     server: &Arc<Server>,
     request: Request,
@@ -139,7 +129,7 @@ async fn execute(
         Incoming::One(incoming) => incoming,
         Incoming::Batch(_) if form.whole.is_none() => return Err(Failure::not_acceptable()),
         Incoming::Batch(requests) => {
-            let client = Client { head: &head, share, media_type: form.media_type() };
+            let client = batch::Client { head: &head, share, media_type: form.media_type() };
             return batch::respond(server, requests, client, id, account).await;
         }
     };

@@ -9,7 +9,7 @@ use apollo_compiler::Node;
 use apollo_compiler::executable::Field;
 use async_graphql_value::Value;
 
-use crate::graphql::document::entry::EntryCost;
+use crate::graphql::document::entry::{EntryCost, PARTS};
 use crate::graphql::document::size::ListSize;
 use crate::graphql::error::RequestError;
 use crate::graphql::paging::page_size;
@@ -23,8 +23,6 @@ const MOST_INTROSPECTIONS: usize = 3;
 const MOST_REPEATED: usize = 2;
 const INTROSPECTION_LISTS: [&str; 4] = ["fields", "inputFields", "possibleTypes", "interfaces"];
 
-/// Number of parts per unit of cost.
-pub(super) const PARTS: u64 = 10;
 /// Cost of a field without subfields, in parts.
 const LEAF: u64 = 1;
 

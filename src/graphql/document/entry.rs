@@ -10,7 +10,8 @@ use std::collections::HashMap;
 use async_graphql::Pos;
 use async_graphql::parser::types::{Selection, SelectionSet};
 
-use crate::graphql::document::cost::PARTS;
+/// Number of parts per unit of cost.
+pub(super) const PARTS: u64 = 10;
 
 /// What the entries of an operation's lists cost, by the position of the list's field. A field that occurs several times,
 /// in a fragment, has the greater cost.

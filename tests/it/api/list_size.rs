@@ -25,16 +25,19 @@ struct Case {
     selection: &'static str,
 }
 
-/// Returns the lists of the schema whose assumed size no argument replaces. A payload's `userErrors` are one list.
-fn assumed() -> BTreeSet<String> {
+/// Returns the lists of the schema, or only those whose assumed size no argument replaces. A payload's `userErrors` are one
+/// list.
+fn lists(only_assumed: bool) -> BTreeSet<String> {
     let schema = Schema::parse_and_validate(fanfold::graphql::sdl(), "schema.graphql").unwrap();
-    let is_assumed = |field: &FieldDefinition| {
+    let is_meant = |field: &FieldDefinition| {
         let size = field.directives.get("listSize");
-        size.is_some_and(|size| size.specified_argument_by_name("slicingArguments").is_none())
+        size.is_some_and(|size| {
+            !only_assumed || size.specified_argument_by_name("slicingArguments").is_none()
+        })
     };
     let objects = schema.types.values().filter_map(ExtendedType::as_object);
     let lists = objects.flat_map(|object| {
-        let fields = object.fields.values().filter(|field| is_assumed(field));
+        let fields = object.fields.values().filter(|field| is_meant(field));
         fields.map(|field| match field.name.as_str() {
             "userErrors" => "userErrors".to_owned(),
             name => format!("{}.{name}", object.name),
@@ -86,13 +89,14 @@ async fn reposted_by(world: &World) -> Case {
     let reader = world.register("reader").await;
     let author = world.register("author").await;
     let post = publish(world, &author, "Reposted by everyone.").await;
+    // The page ends with this post, after all reposts.
+    publish(world, &reader, "Older than the reposts.").await;
     let repost = "mutation ($id: ID!) { repost(input: { postId: $id }) { userErrors { code } } }";
     for number in 0..30 {
         let follower = world.register(&format!("reposter{number}")).await;
         world.follow(&reader, &follower).await;
         world.data(Some(&follower.token), repost, json!({ "id": post })).await;
     }
-    publish(world, &reader, "The oldest entry would be the only one.").await;
     deliver_all(&world.app).await;
     let operation = "{ viewer { timeline(first: 2) { edges { LIST } } } }".to_owned();
     Case { list: "PostEdge.repostedBy", reader, operation, selection: "repostedBy { username }" }
@@ -102,6 +106,14 @@ async fn user_errors(world: &World) -> Case {
     let reader = world.register("invalid").await;
     let operation = "mutation { register(input: { username: \"\", password: \"\", displayName: \"\\u0007\", label: \"\\u0007\" }) { LIST } }";
     Case { list: "userErrors", reader, operation: operation.to_owned(), selection: "userErrors { code }" }
+}
+
+#[test]
+fn the_bench_of_the_worst_request_has_worst_data_for_every_list() {
+    let bench = include_str!("../../../benches/worst/lists.rs");
+    let missing: Vec<String> =
+        lists(false).into_iter().filter(|list| !bench.contains(&format!("{list}\""))).collect();
+    assert!(missing.is_empty(), "add them in benches/worst/lists.rs: {missing:?}");
 }
 
 #[tokio::test]
@@ -116,7 +128,7 @@ async fn every_list_that_is_longer_than_stated_pays_for_its_further_entries() {
         user_errors(&world).await,
     ];
     let known = cases.iter().map(|case| case.list).chain(NEVER_LONGER).map(str::to_owned).collect();
-    assert_eq!(assumed(), known, "lists with an assumed size");
+    assert_eq!(lists(true), known, "lists with an assumed size");
     for Case { list, reader, operation, selection } in cases {
         let read = async |times: usize| {
             let lists: Vec<String> = (0..times).map(|n| format!("list{n}: {selection}")).collect();

@@ -42,7 +42,10 @@ const HOMES: [(&str, &[&str]); 51] = [
     ("clap", &["config", "cli", "main.rs"]),
     ("clap_complete", &["cli/completions.rs"]),
     ("clap_mangen", &["cli/man.rs"]),
-    ("hyper", &["app/jwt/fetch.rs", "http/connection.rs", "http/probe.rs", "http/websocket.rs"]),
+    (
+        "hyper",
+        &["app/jwt/fetch.rs", "http/connection.rs", "http/memory.rs", "http/probe.rs", "http/websocket.rs"],
+    ),
     ("hyper_rustls", &["app/jwt/fetch.rs", "cli/trace.rs"]),
     ("hyper_util", &["app/jwt/fetch.rs", "http/connection.rs", "http/probe.rs", "http/websocket.rs"]),
     ("ipnet", &["config", "http/address.rs"]),
