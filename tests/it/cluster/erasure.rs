@@ -45,7 +45,7 @@ fn left(cluster: &Cluster) -> Vec<String> {
                 noun if noun.starts_with("audience") || noun == "visit" => "SMEMBERS",
                 _ => "",
             };
-            let expires = [":void", ":fence:"].iter().any(|noun| key.contains(noun));
+            let expires = [":void", ":fence:", ":changes:"].iter().any(|noun| key.contains(noun));
             let is_named = || !read.is_empty() && node.redis.raw::<Vec<u64>>(&[read, &key]).contains(&1);
             if !expires && (key.contains("{u1}") || is_named()) {
                 left.push(key);

@@ -79,13 +79,20 @@ fn requests_of_conversations(post: &str, own: &str) -> [String; 4] {
 }
 
 /// Requests each field of the API that reads or writes the store.
-async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
+/// `make_moderator` grants the rights of a moderator to a user, and `recovery_code` issues a code of the operator.
+async fn request_everything(
+    server: &Server,
+    make_moderator: impl Fn(&str),
+    recovery_code: impl Fn(&str) -> String,
+) {
     let users: Vec<String> = story(server).await;
     let mut socket = Socket::acknowledged(server, Some(&users[0])).await;
     socket.watch_timeline(server, TIMELINE, Value::Null).await;
     let relations =
         "subscription { relationChanged { status viewer { user { username } } user { username } } }";
     socket.watch_relations(relations).await;
+    let recovery = "subscription { pendingRecoveryChanged { issuedAt } }";
+    socket.subscribe("recovery", recovery, Value::Null).await;
     let id = |user: usize| {
         let query = format!("{{ user(by: {{ username: \"{}\" }}) {{ id }} }}", name(user));
         server.ask(&query)["data"]["user"]["id"].as_str().unwrap().to_owned()
@@ -112,7 +119,7 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
         format!("mutation {{ {field}(input: {{ userId: \"{user}\" }}) {{ userErrors {{ code }} }} }}")
     };
     let requests = [
-        format!("{{ viewer {{ id user {{ {user} }} timeline(first: 3) {posts_of} audience {{ totalCount: __typename regions {{ count: __typename }} }} }} }}", posts_of = "{ nodes { content author { relation { status } } } }"),
+        format!("{{ viewer {{ id pendingRecovery {{ issuedAt }} user {{ {user} }} timeline(first: 3) {posts_of} audience {{ totalCount: __typename regions {{ count: __typename }} }} }} }}", posts_of = "{ nodes { content author { relation { status } } } }"),
         format!("{{ node(id: \"{ada}\") {{ id }} nodes(ids: [\"{ada}\", \"{post}\"]) {{ id }} post(id: \"{post}\") {{ content }} rateLimit {{ __typename }} }}"),
         format!("{{ user(by: {{ id: \"{ben}\" }}) {{ {user} {lists} followersByRegion {{ __typename }} posts(first: 2) {posts} }} }}"),
         format!("{{ user(by: {{ id: \"{ben}\" }}) {{ posts(createdAt: {{ since: \"2020-01-01T00:00:00Z\" }}) {posts} }} }}"),
@@ -142,6 +149,7 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
     let change_password = with_password("changePassword", "newPassword: \"another horse\"");
     let delete_account = with_password("deleteAccount", "");
     let logout = "mutation { logout { __typename } }".to_owned();
+    let cancel = "mutation { cancelRecovery { userErrors { code } } }".to_owned();
     let everywhere = "mutation { logoutEverywhere { __typename } }".to_owned();
     let of_others = [
         (&users[1], &follow),
@@ -153,6 +161,7 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
         (&users[0], &reject),
         (&users[0], &become_public),
         (&users[1], &delete),
+        (&users[0], &cancel),
         (&other, &logout),
         (&fourth, &change_password),
         (&users[2], &everywhere),
@@ -163,7 +172,7 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
     make_moderator(&name(3));
     let (moderation, last) = requests_of_moderators(server, &users, &cem, &fay);
     let export = request_export(server, &users[1], &format!("currentPassword: \"{PASSWORD}\""));
-    let mut documents = [&login, sessions_query, relations, TIMELINE, &export].join(" ");
+    let mut documents = [&login, sessions_query, relations, recovery, TIMELINE, &export].join(" ");
     let of_moderators = moderation.iter().map(|(token, request)| (token, request));
     for (token, request) in of_moderators
         .chain(of_ada)
@@ -177,7 +186,17 @@ async fn request_everything(server: &Server, make_moderator: impl Fn(&str)) {
         assert!(response["errors"].is_null() && is_done, "{request}: {response}");
         documents.push_str(request);
     }
+    documents.push_str(&recover(server, &name(5), &recovery_code(&name(5))));
     check_fields(&documents);
+}
+
+/// Sets a user's password with a recovery code. Returns the document.
+fn recover(server: &Server, username: &str, code: &str) -> String {
+    let input = format!("username: \"{username}\", code: \"{code}\", newPassword: \"another horse\"");
+    let document = format!("mutation {{ recoverAccount(input: {{ {input} }}) {{ userErrors {{ code }} }} }}");
+    let response = server.ask(&document);
+    assert_eq!(response["data"]["recoverAccount"]["userErrors"], json!([]), "{response}");
+    document
 }
 
 /// Signs a user of another application in, for the first time and again.
@@ -292,11 +311,17 @@ async fn all_commands_have_keys_of_one_slot() {
         let server = serve(&cluster, &directory, &[options, more].concat());
         let (url, directory) = (cluster.url(), directory.path().to_str().unwrap());
         let beside = ["--redis-url", &url, "--redis-prefix", prefix, "--data-dir", directory];
-        let make_moderator = |user: &str| {
-            let add = command(&[&["moderator", "add", user], &beside[..]].concat()).output().unwrap();
-            assert!(add.status.success(), "{}", String::from_utf8_lossy(&add.stderr));
+        let done = |words: &[&str]| {
+            let output = command(&[words, &beside[..]].concat()).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap()
         };
-        request_everything(&server, make_moderator).await;
+        let make_moderator = |user: &str| drop(done(&["moderator", "add", user]));
+        let recovery_code = |user: &str| {
+            let printed = done(&["user", "recovery-code", user]);
+            printed.split_whitespace().next().unwrap().to_owned()
+        };
+        request_everything(&server, make_moderator, recovery_code).await;
         wait_for_background_work(&server);
         drop(server);
         let output = command(&[&["check", "--repair"], &beside[..]].concat()).output().unwrap();
