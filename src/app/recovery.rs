@@ -77,6 +77,8 @@ pub struct RecoveryWatch {
     app: App,
     user: UserId,
     listener: Listener,
+    /// The pending recovery that was read last.
+    read: Option<PendingRecovery>,
     /// The pending recovery that the subscriber knows; at first, none.
     seen: Option<PendingRecovery>,
     /// True until the pending recovery was read once.
@@ -92,16 +94,16 @@ impl RecoveryWatch {
         while !self.listener.changes().await.recovery {}
     }
 
-    /// Reads the pending recovery. Returns true if it differs from the one that was read last. Makes one round trip.
+    /// Reads the pending recovery. Returns true if the subscriber does not know it. Makes one round trip.
     pub async fn has_changed(&mut self) -> Result<bool, Error> {
-        let pending = self.app.pending_recovery(self.user).await?;
-        Ok(std::mem::replace(&mut self.seen, pending) != self.seen)
+        self.read = self.app.pending_recovery(self.user).await?;
+        Ok(self.read != self.seen)
     }
 
-    /// Returns the pending recovery that was read last; `None` if there was none.
-    #[must_use]
-    pub fn pending(&self) -> Option<&PendingRecovery> {
-        self.seen.as_ref()
+    /// Returns the pending recovery that was read last, which the subscriber then knows; `None` if there was none.
+    pub fn take(&mut self) -> Option<PendingRecovery> {
+        self.seen.clone_from(&self.read);
+        self.read.take()
     }
 }
 
@@ -110,7 +112,7 @@ impl App {
     pub fn watch_recovery(&self, viewer: &Viewer) -> Result<RecoveryWatch, Error> {
         let user = viewer.signed_in()?.user;
         let listener = self.listen(viewer)?;
-        Ok(RecoveryWatch { app: self.clone(), user, listener, seen: None, is_new: true })
+        Ok(RecoveryWatch { app: self.clone(), user, listener, read: None, seen: None, is_new: true })
     }
 
     /// Issues a recovery code for a user, in place of the one before. A moderator can issue none for themselves, for other

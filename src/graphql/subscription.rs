@@ -137,14 +137,16 @@ impl Subscription {
         let watch = scope.app.watch_recovery(scope.viewer())?;
         let pace = Arc::clone(context.data_unchecked::<Arc<Pace>>());
         let next = async move |watch: &mut RecoveryWatch| {
+            watch.ready().await;
             loop {
-                watch.ready().await;
                 pace.enter().await;
-                if watch.has_changed().await? {
-                    let pending = watch.pending().cloned();
+                if !watch.has_changed().await? {
+                    pace.step_back();
+                    watch.ready().await;
+                } else if pace.charge().await {
+                    let pending = watch.take();
                     return Ok(pending.map(|pending| PendingRecovery::new(&scope.for_event(), pending)));
                 }
-                pace.step_back();
             }
         };
         Ok(until_it_fails(watch, next))

@@ -62,6 +62,7 @@ pub(super) async fn respond(
     let caller = admitted.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))?;
     account.admit(&caller);
     check_rate_limit(&caller).map_err(Failure::of)?;
+    let reads = plans.iter().flatten().all(Plan::reads);
     let summary = Summary::of_batch(plans.iter().flatten().map(Plan::summary));
     let batch = Batch {
         server: Arc::clone(server),
@@ -74,7 +75,7 @@ pub(super) async fn respond(
     };
     let executing = async move {
         let Reply { response, fault } = print(batch.execute().await, media_type);
-        share.hold(response).map(|response| Reply { response, fault })
+        share.hold(response, reads).map(|response| Reply { response, fault })
     };
     let executed = server.api.in_turn(summary.cost, address, executing.boxed()).await;
     let answer = executed.map_err(Failure::of)?.map_err(Full::into_failure)?;

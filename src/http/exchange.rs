@@ -147,7 +147,7 @@ async fn execute(
         return Ok(Reply { response, fault: None });
     }
     let is_public = !is_post && plan.is_public() && account.viewer.is_none();
-    let (cost, media_type) = (plan.objects(), form.media_type());
+    let (cost, media_type, reads) = (plan.objects(), form.media_type(), plan.reads());
     let executing = {
         let (server, id) = (Arc::clone(server), id.clone());
         async move {
@@ -158,7 +158,7 @@ async fn execute(
             } else {
                 response::respond(answer, media_type)
             };
-            let response = share.hold(response).map_err(Full::into_failure)?;
+            let response = share.hold(response, reads).map_err(Full::into_failure)?;
             Ok(Reply { response, fault })
         }
     };

@@ -150,21 +150,45 @@ impl Share {
         self.memory.share_of_many(self.address)
     }
 
-    /// Returns the response, which occupies the share until it is sent.
-    pub(super) fn hold(mut self, response: Response) -> Result<Response, Full> {
+    /// Changes the size of the share to that of a response. The response to a mutation gets what it needs: its client would
+    /// repeat what was done. `reads` means that it is the response to a query.
+    pub(super) fn fill(&mut self, bytes: usize, reads: bool) -> Result<(), Full> {
+        let filled = self.resize(bytes);
+        if filled.is_err() && !reads {
+            let (memory, bytes) = (Arc::clone(&self.memory), self.counted(bytes));
+            self.set(&mut memory.lock(), bytes);
+            return Ok(());
+        }
+        filled
+    }
+
+    /// Returns the response, which occupies the share until it is sent; see [`Self::fill`].
+    pub(super) fn hold(mut self, response: Response, reads: bool) -> Result<Response, Full> {
         let bytes = response.body().size_hint().lower();
-        self.resize(usize::try_from(bytes).unwrap_or(usize::MAX))?;
-        Ok(response.map(|body| Body::new(Held { body, rest: Bytes::new(), _share: self })))
+        self.fill(usize::try_from(bytes).unwrap_or(usize::MAX), reads)?;
+        Ok(response.map(|body| Body::new(Held { body, rest: Bytes::new(), share: Arc::new(self) })))
     }
 }
 
-/// A response body that occupies memory until it is sent. It is sent in parts: what the connection has taken counts as
-/// sent.
+/// A response body that occupies memory until it is sent. It is sent in parts, each of which refers to the whole: so the
+/// memory is free once the system has taken the last part.
 struct Held {
     body: Body,
     /// The rest of the part that the body has given.
     rest: Bytes,
-    _share: Share,
+    share: Arc<Share>,
+}
+
+/// A part of a response body.
+struct Part {
+    bytes: Bytes,
+    _share: Arc<Share>,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl HttpBody for Held {
@@ -185,7 +209,8 @@ impl HttpBody for Held {
             }
         }
         let length = self.rest.len().min(PART);
-        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(length)))))
+        let part = Part { bytes: self.rest.split_to(length), _share: Arc::clone(&self.share) };
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_owner(part)))))
     }
 
     fn is_end_stream(&self) -> bool {

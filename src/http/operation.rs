@@ -123,7 +123,8 @@ impl SocketOperation {
                 }
                 return Ok(fault);
             }
-            let (cost, request_id, name) = (plan.objects(), request_id.clone(), Arc::clone(&to.id));
+            let (cost, reads) = (plan.objects(), plan.reads());
+            let (request_id, name) = (request_id.clone(), Arc::clone(&to.id));
             let executing = {
                 let api = api.clone();
                 async move {
@@ -136,7 +137,7 @@ impl SocketOperation {
                 }
             };
             let (fault, text) = api.in_turn(cost, address, executing.boxed()).await??;
-            share.resize(text.len()).map_err(Full::into_error)?;
+            share.fill(text.len(), reads).map_err(Full::into_error)?;
             to.send(MessageKind::Next(text, Held { _place: place, _share: share })).await;
             Ok(fault)
         };

@@ -287,22 +287,29 @@ impl Conversation {
             return Err(Close::invalid("The message is not a JSON object").into());
         };
         let kind = message.remove("type");
-        let payload = message.remove("payload").filter(|payload| !payload.is_null());
-        match (kind.as_ref().and_then(Value::as_str), payload) {
-            (Some("connection_init"), None) => self.initialise(Map::new()).await,
-            (Some("connection_init"), Some(Value::Object(payload))) => self.initialise(payload).await,
-            (Some("ping"), None | Some(Value::Object(_))) => self.send(json!({ "type": "pong" })).await,
-            (Some("pong"), None | Some(Value::Object(_))) => Ok(()),
-            (Some("subscribe"), Some(Value::Object(payload))) => {
-                let id = operation_id(message)?;
-                self.start(id, payload).await
+        let payload = match message.remove("payload") {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Object(payload)) => Ok(Some(payload)),
+            Some(_) => Err(Close::invalid("The payload must be an object")),
+        };
+        // Parsed, a message takes many times its size. So nothing of it is kept while the client must read.
+        match kind.as_ref().and_then(Value::as_str) {
+            Some("connection_init") => {
+                drop(message);
+                self.initialise(payload?.unwrap_or_default()).await
             }
-            (Some("complete"), _) => {
+            Some("ping") => {
+                drop((payload?, message));
+                self.send(json!({ "type": "pong" })).await
+            }
+            Some("pong") => Ok(payload.map(drop)?),
+            Some("subscribe") => {
+                let payload = payload?.ok_or_else(|| Close::invalid("The payload must be an object"))?;
+                self.start(operation_id(message)?, payload).await
+            }
+            Some("complete") => {
                 self.running.remove(&*operation_id(message)?);
                 Ok(())
-            }
-            (Some("connection_init" | "ping" | "pong" | "subscribe"), _) => {
-                Err(Close::invalid("The payload must be an object").into())
             }
             _ => Err(Close::invalid("Unknown message type").into()),
         }
@@ -327,6 +334,7 @@ impl Conversation {
             }
             None => presented.transpose().map_err(|_| forbidden())?.flatten(),
         };
+        drop(payload);
         let app = self.server.api.app().clone();
         let viewer = match token.as_deref() {
             Some(token) => app.authenticate(token).await,
@@ -363,7 +371,11 @@ impl Conversation {
         let planned = self.check_room(None).and(incoming).and_then(plan);
         let admit = |plan: Plan| {
             self.check_room(Some(&plan))?;
-            let mut share = self.server.memory.share_of_many(self.address);
+            // The first operation of a WebSocket has the free part of the connection.
+            let memory = &self.server.memory;
+            let is_first = self.running.is_empty();
+            let mut share =
+                if is_first { memory.share(self.address) } else { memory.share_of_many(self.address) };
             share.resize(plan.weight()).map_err(Full::into_error)?;
             Ok((plan, share))
         };

@@ -43,14 +43,14 @@ pub(super) async fn respond(
     share: Share,
 ) -> Result<Response, Failure> {
     if !plan.watches() {
-        let (cost, address) = (plan.objects(), caller.address);
+        let (cost, address, reads) = (plan.objects(), caller.address, plan.reads());
         let executing = {
             let (server, id) = (Arc::clone(server), id.clone());
             async move { next(&server.api.execute(plan, caller, id.as_str()).await) }
         };
         let answer = server.api.in_turn(cost, address, executing.boxed()).await.map_err(Failure::of)?;
         let response = response::text(EVENT_STREAM, format!("{answer}{COMPLETE}"));
-        return share.hold(response).map_err(Full::into_failure);
+        return share.hold(response, reads).map_err(Full::into_failure);
     }
     let seat =
         server.seats.enter_as(caller.address, caller.viewer.user()).map_err(seat::Full::into_failure)?;

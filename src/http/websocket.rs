@@ -49,7 +49,7 @@ use crate::http::response::Failure;
 /// WebSockets, most of them idle.
 const BUFFER: usize = 4_096;
 /// Maximum payload of an outgoing frame, in bytes.
-const FRAME: usize = 65_536;
+const FRAME: usize = 16_384;
 
 /// A valid upgrade request.
 pub(super) struct Handshake {
@@ -215,7 +215,8 @@ impl WebSocket {
         if self.buffer > FREE && self.ahead == 0 {
             self.renew();
         }
-        self.share.resize(self.buffer).map_err(ReceiveError::Full)
+        // The caller has the message until it receives the next.
+        self.share.resize(self.buffer.max(size)).map_err(ReceiveError::Full)
     }
 
     /// Replaces the library's state, whose buffer is empty. All messages have been sent: they are flushed one by one.
@@ -227,6 +228,10 @@ impl WebSocket {
 
     /// Returns an error once the unfinished message is too slow or takes too much memory.
     fn poll_timeout(&mut self, context: &mut Context<'_>) -> Poll<ReceiveError> {
+        // Frames of a message may be empty, and their number is not limited.
+        if self.unfinished > self.limit.saturating_mul(2).saturating_add(BUFFER) {
+            return Poll::Ready(ReceiveError::TooLarge);
+        }
         if let Err(full) = self.share.resize(self.buffer.max(self.unfinished)) {
             return Poll::Ready(ReceiveError::Full(full));
         }

@@ -37,7 +37,8 @@ impl EntryCost {
 
     fn greater(self, other: Self) -> Self {
         Self {
-            predicted: self.predicted.min(other.predicted),
+            // A page has no more entries than its argument states, so only assumed sizes are exceeded, which are constant.
+            predicted: self.predicted.max(other.predicted),
             parts: self.parts.max(other.parts),
             name_bytes: self.name_bytes.max(other.name_bytes),
         }

@@ -138,6 +138,9 @@ impl<'a> Builder<'a> {
         self.selections += collected.len();
         let mut items = Vec::with_capacity(collected.len());
         for (key, fields) in collected {
+            if *key != fields[0].name {
+                self.weigh(key.len())?;
+            }
             let field = self.field(object, key, &fields, place)?;
             let position = self.position(fields[0].location());
             items.push(Positioned::new(
@@ -339,12 +342,12 @@ impl<'a> Builder<'a> {
         Ok(Value::String(text.to_owned()))
     }
 
-    /// Adds the memory for a value. Rejects the operation if its values are too large in total, because a variable sent
-    /// once may be used in many places.
+    /// Adds the memory for a value or an alias. Rejects the operation if these are too large in total, because a variable
+    /// sent once may be used in many places, and a fragment spread in many.
     fn weigh(&mut self, bytes: usize) -> Result<(), RequestError> {
         self.bytes += bytes;
         if self.bytes > MOST_BYTES {
-            let what = format!("its values have more than {MOST_BYTES} bytes");
+            let what = format!("its values and aliases have more than {MOST_BYTES} bytes");
             return Err(RequestError::too_complex(&what));
         }
         Ok(())
