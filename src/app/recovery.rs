@@ -2,17 +2,17 @@
 //!
 //! A moderator issues a code, which is returned once, and hands it to the user outside of Fanfold. The code becomes valid
 //! after a delay, so that it cannot take an account over from a user who is there: until then, and while it is valid, the
-//! user sees it, and voids it by signing in, by changing the password, or explicitly. A code of the operator is valid at
-//! once, and the user cannot void it, so that an account can be recovered from a thief who has the password.
+//! user sees it, and revokes it by signing in, by changing the password, or explicitly. A code of the operator is valid at
+//! once, and the user cannot revoke it, so that an account can be recovered from a thief who has the password.
 //!
 //! All of this is in the slot of the user: one script checks the code, the account and the time, and sets the password. The
 //! rights of the moderator are in another slot. To issue a code takes these steps:
 //! 1. Tie the moderator and the user, so that an erasure of the user finds the list, and add the user to the moderator's
 //!    list.
 //! 2. Write the code.
-//! 3. Read the rights of the moderator, and void the code if they have ended.
+//! 3. Read the rights of the moderator, and revoke the code if they have ended.
 //!
-//! When a moderator loses the rights, the codes of the users in the list are voided, after the record was changed. So a code
+//! When a moderator loses the rights, the codes of the users in the list are revoked, after the record was changed. So a code
 //! that step 3 leaves in force was listed when the rights ended, and one that is not listed then was never returned. A job
 //! of the moderator's account ([`crate::app::account`]) finishes what an interrupted call has left.
 //!
@@ -149,7 +149,7 @@ impl App {
         if let Moderator::User(moderator) = *moderator
             && !self.account(moderator).await?.as_ref().is_some_and(moderates)
         {
-            self.void_recoveries(moderator, &[user]).await?;
+            self.revoke_recoveries(moderator, &[user]).await?;
             return Err(Error::Rejected(Rejection::Forbidden));
         }
         Ok(IssuedRecovery { code, pending: stored.pending })
@@ -189,7 +189,7 @@ impl App {
         Ok(())
     }
 
-    /// Voids the viewer's recovery code. Without one, does nothing. Fails if the operator has issued it. Makes one round
+    /// Revokes the viewer's recovery code. Without one, does nothing. Fails if the operator has issued it. Makes one round
     /// trip, and two more if there is a code.
     pub async fn cancel_recovery(&self, viewer: &Viewer) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
@@ -201,8 +201,10 @@ impl App {
         if pending.is_none() {
             return Ok(());
         }
-        self.log_voided(user, pending.as_ref(), "").await?;
-        recovery::void(self.keys(), user, Issuers::Moderators).send("recovery: cancel", self.store()).await?;
+        self.log_revoked(user, pending.as_ref(), "").await?;
+        recovery::revoke(self.keys(), user, Issuers::Moderators)
+            .send("recovery: cancel", self.store())
+            .await?;
         self.store().persist().await;
         Ok(())
     }
@@ -214,9 +216,9 @@ impl App {
         Ok(stored.map(|stored| stored.pending).filter(|pending| pending.is_pending(now)))
     }
 
-    /// Records that a user is about to void the pending recovery code of a moderator. Makes one round trip; none if no such
+    /// Records that a user is about to revoke the pending recovery code of a moderator. Makes one round trip; none if no such
     /// code is pending.
-    pub(super) async fn log_voided(
+    pub(super) async fn log_revoked(
         &self,
         user: UserId,
         pending: Option<&PendingRecovery>,
@@ -281,9 +283,9 @@ impl App {
         })
     }
 
-    /// Voids the recovery codes that a moderator has issued for these users. Makes two round trips; none if there are no
+    /// Revokes the recovery codes that a moderator has issued for these users. Makes two round trips; none if there are no
     /// users.
-    pub(in crate::app) async fn void_recoveries(
+    pub(in crate::app) async fn revoke_recoveries(
         &self,
         moderator: UserId,
         users: &[UserId],
@@ -291,10 +293,11 @@ impl App {
         if users.is_empty() {
             return Ok(());
         }
-        let mut batch = Batch::new("recovery: void");
-        let void = |user: &UserId| batch.push(recovery::void(self.keys(), *user, Issuers::One(moderator)));
-        let voided = users.iter().map(void).collect();
-        batch.send(self.store()).await?.take_all(voided)?;
+        let mut batch = Batch::new("recovery: revoke");
+        let revoke =
+            |user: &UserId| batch.push(recovery::revoke(self.keys(), *user, Issuers::One(moderator)));
+        let revoked = users.iter().map(revoke).collect();
+        batch.send(self.store()).await?.take_all(revoked)?;
         self.store().persist().await;
         recovery::unlist(self.keys(), moderator, users).send("recovery: unlist", self.store()).await?;
         Ok(())

@@ -68,7 +68,7 @@ struct Check {
 }
 
 impl App {
-    /// Signs a user in, which cancels a deletion of the account, and voids a moderator's recovery code. Makes two round trips and one password verification,
+    /// Signs a user in, which cancels a deletion of the account, and revokes a moderator's recovery code. Makes two round trips and one password verification,
     /// whether or not the user exists, plus two round trips if the password is correct. A wrong password that was not typed
     /// in its prepared form takes two verifications. A throttled attempt costs no verification.
     pub async fn login(
@@ -161,7 +161,7 @@ impl App {
         Ok((replies.take(hash)?, sign_ins.rejection(&mut replies)?))
     }
 
-    /// Settles a correct attempt, and records that the sign-in voids a pending recovery. Returns the sessions to end when the new session is opened: all sessions if
+    /// Settles a correct attempt, and records that the sign-in revokes a pending recovery. Returns the sessions to end when the new session is opened: all sessions if
     /// users may have only one; otherwise, expired sessions and, beyond the limit, the least recently used
     /// sessions.
     async fn welcome(&self, user: UserId, attempt: &Attempt) -> Result<Ending, Error> {
@@ -172,7 +172,7 @@ impl App {
         let mut replies = batch.send(self.store()).await?;
         settled.check(&mut replies)?;
         let pending = replies.take(stored)?.map(|stored| stored.pending);
-        self.log_voided(user, pending.as_ref(), "Signed in with the password.").await?;
+        self.log_revoked(user, pending.as_ref(), "Signed in with the password.").await?;
         if self.0.rules.account.session_single {
             return Ok(Ending::All);
         }
@@ -239,7 +239,7 @@ impl App {
     }
 
     /// Changes the viewer's password. The requesting session continues under a new token, all other sessions of the user
-    /// end, and a moderator's recovery code is void. Makes two round trips, plus one if such a code is pending. Fails for a
+    /// end, and a moderator's recovery code is revoked. Makes two round trips, plus one if such a code is pending. Fails for a
     /// viewer without a session.
     pub async fn change_password(
         &self,
@@ -267,7 +267,7 @@ impl App {
         };
         match changed.await {
             Ok(Ok((verified, new))) => {
-                self.log_voided(signed_in.user, pending.as_ref(), "Changed the password.").await?;
+                self.log_revoked(signed_in.user, pending.as_ref(), "Changed the password.").await?;
                 self.write_password(signed_in, session, &verified, &new, from).await
             }
             Err(error @ Error::Rejected(Rejection::Busy { .. })) => {

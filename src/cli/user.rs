@@ -48,8 +48,8 @@ enum UserCommand {
     SetPassword(Target),
     /// Issues a recovery code, with which a user sets a new password, and prints it.
     ///
-    /// The code is valid at once, for 24 hours and one use. The user cannot void it, so that it also recovers an account from
-    /// a thief who has the password. Suspending or deleting the user voids it, and so does another code.
+    /// The code is valid at once, for 24 hours and one use. The user cannot revoke it, so that it also recovers an account from
+    /// a thief who has the password. Suspending or deleting the user revokes it, and so does another code.
     RecoveryCode(Change),
     Export(Export),
 }

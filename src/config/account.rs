@@ -42,7 +42,7 @@ pub struct AccountConfig {
 
     /// Time after which a recovery code that a moderator has issued becomes valid, in hours.
     ///
-    /// Until then, and for the 24 hours in which the code is valid, signing in voids it. Codes of `fanfold user
+    /// Until then, and for the 24 hours in which the code is valid, signing in revokes it. Codes of `fanfold user
     /// recovery-code` are valid at once.
     #[arg(long, value_name = "HOURS", env = "FANFOLD_ACCOUNT_RECOVERY_DELAY", default_value_t = 24)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=720))]

@@ -127,7 +127,7 @@ impl Subscription {
     }
 
     /// The recovery code for the viewer's account that may still be used, sent whenever one is issued; null when it is used,
-    /// void or expired. One that is pending at the time of the subscription is sent at once. Requires a signed-in viewer.
+    /// revoked or expired. One that is pending at the time of the subscription is sent at once. Requires a signed-in viewer.
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn pending_recovery_changed(
         &self,

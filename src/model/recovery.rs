@@ -72,7 +72,7 @@ impl PendingRecovery {
         self.valid_from <= now && self.is_pending(now)
     }
 
-    /// Returns true if the user cannot void the code, because the operator has issued it.
+    /// Returns true if the user cannot revoke the code, because the operator has issued it.
     #[must_use]
     pub fn is_by_operator(&self) -> bool {
         self.issuer == Moderator::Operator

@@ -29,7 +29,7 @@ fn field(inactivity: Inactivity) -> &'static str {
     }
 }
 
-/// Makes an account inactive since `at`, or for a deletion at `at`, ends its sessions, and voids its recovery code. Returns
+/// Makes an account inactive since `at`, or for a deletion at `at`, ends its sessions, and revokes its recovery code. Returns
 /// the username; `None` if there is no such user.
 pub fn deactivate(
     keys: &Keys,

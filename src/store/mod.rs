@@ -102,7 +102,7 @@ pub enum Feature {
     Inactivity,
     /// There are replies, posts that quote others, or edited posts.
     Conversations,
-    /// Recovery codes have been issued, which servers of earlier versions would not void.
+    /// Recovery codes have been issued, which servers of earlier versions would not revoke.
     Recovery,
 }
 

@@ -2,8 +2,8 @@
 //! codes may be pending.
 //!
 //! The code is in the slot of the user whose password it sets, so that one script checks it and sets the password. The
-//! list of a moderator only serves to void the codes when the moderator loses the rights; it may contain users whose codes
-//! are used or void.
+//! list of a moderator only serves to revoke the codes when the moderator loses the rights; it may contain users whose codes
+//! are used or revoked.
 //!
 //! Not here: the rules, and the order of the writes (`app::recovery`).
 
@@ -69,7 +69,7 @@ pub fn read(keys: &Keys, user: UserId) -> Command<Option<StoredRecovery>> {
     })
 }
 
-/// The recovery codes to void.
+/// The recovery codes to revoke.
 #[derive(Clone, Copy, Debug)]
 pub enum Issuers {
     /// Those of all moderators.
@@ -78,13 +78,13 @@ pub enum Issuers {
     One(UserId),
 }
 
-/// Voids the code of a user if one of these has issued it. Returns true if there was such a code.
-pub fn void(keys: &Keys, user: UserId, issuers: Issuers) -> Command<bool> {
+/// Revokes the code of a user if one of these has issued it. Returns true if there was such a code.
+pub fn revoke(keys: &Keys, user: UserId, issuers: Issuers) -> Command<bool> {
     let issuer = match issuers {
         Issuers::Moderators => String::new(),
         Issuers::One(moderator) => Moderator::User(moderator).to_string(),
     };
-    call(&script::VOID_RECOVERY).key(&keys.recovery(user)).arg(issuer).reply()
+    call(&script::REVOKE_RECOVERY).key(&keys.recovery(user)).arg(issuer).reply()
 }
 
 /// Sets the password of a user with the code that has this hash, and ends all of their sessions. Returns false, without

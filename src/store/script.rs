@@ -162,7 +162,7 @@ scripts! {
     REVOKE_USER = "part/revoke" "revoke_user";
     UNBLOCK = "part/channel" "part/signal" "part/exclusions" "part/bucket" "part/throttle" "unblock";
     UNMUTE = "part/channel" "part/signal" "part/exclusions" "part/bucket" "part/throttle" "unmute";
-    VOID_RECOVERY = "part/channel" "part/signal" "part/recovery" "void_recovery";
+    REVOKE_RECOVERY = "part/channel" "part/signal" "part/recovery" "revoke_recovery";
     WATERMARK = "part/stars" "watermark";
     WITHHOLD_FOLLOW = "part/channel" "part/signal" "part/exclusions" "part/follow" "withhold_follow";
     WRITE_FOLLOW = "part/channel" "part/signal" "write_follow";

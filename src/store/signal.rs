@@ -28,7 +28,7 @@ pub enum Signal {
     Relation(UserId, UserId),
     /// One or more of the user's sessions have ended.
     Sessions(UserId),
-    /// A recovery code of the user was issued, used or voided.
+    /// A recovery code of the user was issued, used or revoked.
     Recovery(UserId),
     /// The user has published a post that followers pull.
     Pulled(UserId),

@@ -224,7 +224,7 @@ pub(super) fn parse_subject(text: &str) -> Result<Subject, Error> {
     Subject::parse(text).ok_or_else(|| Error::corrupt(format!("{text:?} is not a subject")))
 }
 
-/// Sets a user's password, whether or not their account is active, ends all of their sessions, and voids their recovery
+/// Sets a user's password, whether or not their account is active, ends all of their sessions, and revokes their recovery
 /// code. Returns false if there is no such user.
 pub fn set_password(keys: &Keys, user: UserId, new: &PasswordHash) -> Command<bool> {
     let set = call(&script::SET_PASSWORD).key(&keys.user(user)).key(&keys.secret(user));
@@ -250,7 +250,7 @@ pub enum PasswordChange {
 }
 
 /// Changes the password if its hash is still `verified`. The session with token hash `from` continues
-/// under token hash `to`; all other sessions end, and a moderator's recovery code is void.
+/// under token hash `to`; all other sessions end, and a moderator's recovery code is revoked.
 pub fn change_password(
     keys: &Keys,
     user: UserId,

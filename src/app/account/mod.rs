@@ -5,14 +5,14 @@
 //! finds no such user, in the same command as before. Other data follow, each in a slot of its own:
 //! - The name leads to no one.
 //! - The set of inactive users contains the user; lists that only their owner sees are filtered by it.
-//! - The recovery codes that a moderator has issued are void.
+//! - The recovery codes that a moderator has issued are revoked.
 //! - The user's follows are not mirrored, and follows of the user are withheld ([`crate::app::edge`]), so that no list
 //!   and no count contains them.
 //!
 //! A change of the record runs these steps:
 //! 1. Add a job specific to this call, which a worker takes over after some seconds.
 //! 2. Change the record, and end the sessions. From now on, no one sees the user and their posts.
-//! 3. Make the name and the set agree with the record, and read the record again. Repeat this while it differs. Void the
+//! 3. Make the name and the set agree with the record, and read the record again. Repeat this while it differs. Revoke the
 //!    recovery codes of a user who is no moderator.
 //! 4. Make the follows agree with it, portion by portion. Each reads the record's slot.
 //! 5. Remove the job.
@@ -112,13 +112,13 @@ impl App {
         Ok(has_changed)
     }
 
-    /// Ends the rights of a moderator, and voids the recovery codes that they have issued, under a job. Idempotent. Makes
+    /// Ends the rights of a moderator, and revokes the recovery codes that they have issued, under a job. Idempotent. Makes
     /// four round trips, plus two if there are such codes.
     pub(in crate::app) async fn end_rights(&self, user: UserId) -> Result<(), Error> {
         let job = self.begin_job(user).await?;
         account::set_moderator(self.keys(), user, false).send("moderator: end", self.store()).await?;
         let listed = recovery::listed(self.keys(), user).send("recovery: listed", self.store()).await?;
-        self.void_recoveries(user, &listed).await?;
+        self.revoke_recoveries(user, &listed).await?;
         self.end_job(job).await
     }
 
@@ -159,7 +159,7 @@ impl App {
         Ok(walk.lists.is_empty())
     }
 
-    /// Voids the recovery codes of a user who is no moderator, and returns the users whose follows by the user are withheld.
+    /// Revokes the recovery codes of a user who is no moderator, and returns the users whose follows by the user are withheld.
     /// Makes one round trip, plus two if there are such codes.
     async fn begin_walk(&self, user: UserId) -> Result<Vec<UserId>, Error> {
         let mut batch = Batch::new("account: withheld");
@@ -169,7 +169,7 @@ impl App {
         let mut replies = batch.send(self.store()).await?;
         let (account, listed) = (replies.take(account)?, replies.take(listed)?);
         if !account.as_ref().is_some_and(moderates) {
-            self.void_recoveries(user, &listed).await?;
+            self.revoke_recoveries(user, &listed).await?;
         }
         Ok(replies.take(withheld)?)
     }

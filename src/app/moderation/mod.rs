@@ -46,7 +46,7 @@ impl App {
         }
     }
 
-    /// Makes a user a moderator, or ends that. Only the operator can do this. Idempotent. Voids recovery codes: those that
+    /// Makes a user a moderator, or ends that. Only the operator can do this. Idempotent. Revokes recovery codes: those that
     /// the user has issued, if the rights end; one that another moderator has issued for the user, if they begin.
     pub async fn set_moderator(
         &self,
@@ -65,10 +65,10 @@ impl App {
         }
         let mut batch = Batch::new("moderator: set");
         let set = batch.push(account::set_moderator(self.keys(), user, true));
-        let voided = batch.push(recovery::void(self.keys(), user, Issuers::Moderators));
+        let revoked = batch.push(recovery::revoke(self.keys(), user, Issuers::Moderators));
         let mut replies = batch.send(self.store()).await?;
         replies.take(set)?;
-        replies.take(voided)?;
+        replies.take(revoked)?;
         Ok(())
     }
 
@@ -139,7 +139,7 @@ impl App {
         Ok(())
     }
 
-    /// Sets the password of a user, ends all their sessions, and voids their recovery code. Only the operator can do this.
+    /// Sets the password of a user, ends all their sessions, and revokes their recovery code. Only the operator can do this.
     pub async fn set_password(
         &self,
         moderator: &Moderator,

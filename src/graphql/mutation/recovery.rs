@@ -68,7 +68,7 @@ pub(super) struct RecoverAccountPayload {
 #[Object]
 impl RecoveryMutation {
     /// For moderators: issues a recovery code for a user who has lost the password, in place of the one before. It becomes
-    /// valid after a delay, and is void if the user signs in, changes the password or cancels it until it is used. Moderators
+    /// valid after a delay, and is revoked if the user signs in, changes the password or cancels it until it is used. Moderators
     /// cannot recover their own accounts and those of other moderators.
     async fn issue_recovery_code(
         &self,
@@ -90,7 +90,7 @@ impl RecoveryMutation {
         }))
     }
 
-    /// Voids the recovery code that a moderator has issued for the viewer, `Viewer.pendingRecovery`. Idempotent. A code of
+    /// Revokes the recovery code that a moderator has issued for the viewer, `Viewer.pendingRecovery`. Idempotent. A code of
     /// the operator of the server cannot be cancelled: the user error is `NOT_YOURS`.
     async fn cancel_recovery(&self, context: &Context<'_>) -> Option<Result<CancelRecoveryPayload, Error>> {
         let scope = Scope::of(context);

@@ -107,7 +107,7 @@ impl Viewer {
     }
 
     /// The recovery code for the viewer's account that may still be used; null if there is none. If the viewer has not asked
-    /// for it, `cancelRecovery` voids it. `Subscription.pendingRecoveryChanged` reports changes.
+    /// for it, `cancelRecovery` revokes it. `Subscription.pendingRecoveryChanged` reports changes.
     async fn pending_recovery(&self) -> Option<Result<PendingRecovery, Error>> {
         let pending = self.scope.loader.load(PendingRecoveryOf(self.signed_in.user)).await;
         pending.map(|pending| pending.map(|pending| PendingRecovery::new(&self.scope, pending))).transpose()

@@ -1,5 +1,5 @@
 -- Changes a password, if it has not changed since it was verified. The requesting session continues under another
--- token; all other sessions end, and a moderator's recovery code is void. Idempotent.
+-- token; all other sessions end, and a moderator's recovery code is revoked. Idempotent.
 -- KEYS[1]  the secret      KEYS[2]  the sessions      KEYS[3]  the recovery code
 -- ARGV[1]  the password hash that was verified     ARGV[2]  the new password hash
 -- ARGV[3]  the field of the requesting session     ARGV[4]  its new field
@@ -13,5 +13,5 @@ redis.call('HSET', KEYS[1], 'password', ARGV[2])
 end_all(KEYS[2])
 redis.call('HSET', KEYS[2], ARGV[4], session)
 signal(KEYS[2], 'sessions')
-void_of_moderator(KEYS[3])
+revoke_of_moderator(KEYS[3])
 return 1

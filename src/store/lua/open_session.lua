@@ -1,5 +1,5 @@
 -- Opens a session, if the account is active and the password has not changed since it was verified. A moderator's
--- recovery code is void then.
+-- recovery code is revoked then.
 -- KEYS[1]  the secret      KEYS[2]  the sessions      KEYS[3]  the user's record      KEYS[4]  the recovery code
 -- ARGV[1]  the password hash that was verified
 -- ARGV[2]  the session's field         ARGV[3]  its value
@@ -16,5 +16,5 @@ if ARGV[4] == '1' then end_all(KEYS[2])
 elseif #ARGV > 4 then redis.call('HDEL', KEYS[2], unpack(ARGV, 5)) end
 if ARGV[4] == '1' or #ARGV > 4 then signal(KEYS[2], 'sessions') end
 redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
-void_of_moderator(KEYS[4])
+revoke_of_moderator(KEYS[4])
 return { 'open', redis.call('HGET', KEYS[2], 'exclusions') }

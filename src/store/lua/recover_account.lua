@@ -13,5 +13,5 @@ if not record[1] or (record[2] == '1' and code[2] ~= 'operator') then return 0 e
 if redis.call('HEXISTS', KEYS[2], 'subject') == 1 then return 0 end
 redis.call('HSET', KEYS[2], 'password', ARGV[3])
 if end_all(KEYS[3]) > 0 then signal(KEYS[3], 'sessions') end
-void_recovery(KEYS[4])
+revoke_recovery(KEYS[4])
 return 1

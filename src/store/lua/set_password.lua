@@ -1,4 +1,4 @@
--- Sets the password of a user, whether or not their account is active, ends all of their sessions, and voids their
+-- Sets the password of a user, whether or not their account is active, ends all of their sessions, and revokes their
 -- recovery code. Idempotent.
 -- KEYS[1]  the user's record      KEYS[2]  the secret      KEYS[3]  the sessions      KEYS[4]  the recovery code
 -- ARGV[1]  the new password hash
@@ -9,5 +9,5 @@ if not names[1] and not names[2] then return 0 end
 if redis.call('HGET', KEYS[2], 'password') == ARGV[1] then return 1 end
 redis.call('HSET', KEYS[2], 'password', ARGV[1])
 if end_all(KEYS[3]) > 0 then signal(KEYS[3], 'sessions') end
-void_recovery(KEYS[4])
+revoke_recovery(KEYS[4])
 return 1

@@ -131,7 +131,7 @@ fn a_recovery_code_of_the_command_line_is_valid_at_once_and_once() {
     let pending = "{ viewer { pendingRecovery { isByOperator } } }";
     let pending = || server.ask_as(&ada, pending)["data"]["viewer"]["pendingRecovery"].take();
     assert_eq!(pending(), json!({ "isByOperator": true }));
-    // A thief who has the password does not void it.
+    // A thief who has the password does not revoke it.
     assert!(login(&server, "ada", PASSWORD).is_string());
     let recover = |code: &str| {
         let recover = format!(

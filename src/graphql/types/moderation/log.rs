@@ -102,7 +102,7 @@ pub(in crate::graphql) enum ModerationAction {
     SetPassword,
     /// Issue a recovery code for a user.
     IssueRecoveryCode,
-    /// Void the user's own recovery code: explicitly, or as the note says.
+    /// Revoke the user's own recovery code: explicitly, or as the note says.
     CancelRecovery,
     /// Set the user's own password with a recovery code.
     RecoverAccount,

@@ -2,8 +2,8 @@
 
 mod failure;
 mod race;
+mod revoke;
 mod rules;
-mod void;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;

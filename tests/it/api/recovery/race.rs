@@ -1,4 +1,4 @@
-//! Codes that are used, voided and issued at the same time, with steps in any order.
+//! Codes that are used, revoked and issued at the same time, with steps in any order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,10 +69,10 @@ async fn during_use(what: &'static str) -> Vec<bool> {
 }
 
 #[tokio::test]
-async fn a_code_that_is_voided_during_its_use_is_accepted_or_not() {
+async fn a_code_that_is_revoked_during_its_use_is_accepted_or_not() {
     for what in ["cancelled", "suspended", "rights"] {
         let refused = during_use(what).await;
-        // Until the script, it is void; afterwards, it was used.
+        // Until the script, it is revoked; afterwards, it was used.
         assert!(refused[0] && !refused[refused.len() - 1], "{what}: {refused:?}");
         assert!(refused.is_sorted_by(|one, other| one >= other), "{what}: {refused:?}");
     }
@@ -85,7 +85,7 @@ async fn a_code_that_is_used_twice_at_once_is_accepted_once() {
 }
 
 #[tokio::test]
-async fn a_code_that_is_issued_while_the_rights_end_is_void() {
+async fn a_code_that_is_issued_while_the_rights_end_is_revoked() {
     for steps in 0.. {
         let (world, people) = world(3).await;
         let work = async |app: App| {

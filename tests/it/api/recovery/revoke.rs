@@ -1,4 +1,4 @@
-//! What voids a code, and what does not.
+//! What revokes a code, and what does not.
 
 use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
@@ -10,8 +10,8 @@ use crate::api::recovery::{
 };
 use crate::harness::world::{PASSWORD, Person, World};
 
-/// What voids the code of a moderator, and what the log says of it.
-const VOIDING: [(&str, Option<&str>); 10] = [
+/// What revokes the code of a moderator, and what the log says of it.
+const REVOKING: [(&str, Option<&str>); 10] = [
     ("cancelRecovery", Some("")),
     ("login", Some("Signed in with the password.")),
     ("changePassword", Some("Changed the password.")),
@@ -24,8 +24,8 @@ const VOIDING: [(&str, Option<&str>); 10] = [
     ("another code", None),
 ];
 
-/// Does what voids a code, so that afterwards, the account is active and has the password.
-async fn void(world: &World, people: &[Person], how: &str) {
+/// Does what revokes a code, so that afterwards, the account is active and has the password.
+async fn revoke(world: &World, people: &[Person], how: &str) {
     let user = &people[2];
     let (operator, none) = (Moderator::Operator, ActionNote::default);
     let current = json!({ "currentPassword": PASSWORD });
@@ -70,12 +70,12 @@ async fn void(world: &World, people: &[Person], how: &str) {
 }
 
 #[tokio::test]
-async fn the_code_of_a_moderator_is_void_once_the_user_is_there_or_the_moderator_has_lost_the_rights() {
-    for (how, logged) in VOIDING {
+async fn the_code_of_a_moderator_is_revoked_once_the_user_is_there_or_the_moderator_has_lost_the_rights() {
+    for (how, logged) in REVOKING {
         let (world, people) = world(3).await;
         let code = issued(&world, &people[0], &people[2]).await;
         world.clock.advance(30 * HOUR);
-        void(&world, &people, how).await;
+        revoke(&world, &people, how).await;
         assert!(!recovers(&world, "ann2", &code).await, "{how}");
         let is_left: bool = world.redis.raw(&["EXISTS", "ff:{u3}:recovery"]);
         assert_eq!(is_left, how == "another code", "{how}");
@@ -88,8 +88,8 @@ async fn the_code_of_a_moderator_is_void_once_the_user_is_there_or_the_moderator
 }
 
 #[tokio::test]
-async fn the_code_of_the_operator_is_valid_at_once_and_the_password_does_not_void_it() {
-    for (how, _) in VOIDING {
+async fn the_code_of_the_operator_is_valid_at_once_and_the_password_does_not_revoke_it() {
+    for (how, _) in REVOKING {
         let (world, people) = world(3).await;
         let code = issued_by_operator(&world, 3).await;
         let own = pending(&world, &people[2]).await;
@@ -100,11 +100,11 @@ async fn the_code_of_the_operator_is_valid_at_once_and_the_password_does_not_voi
             "another code" => {
                 assert_eq!(error(&issue(&world, &people[0], &people[2].id).await), Some("NOT_YOURS"));
             }
-            how => void(&world, &people, how).await,
+            how => revoke(&world, &people, how).await,
         }
         // The account itself was not there, or the operator has chosen another way.
-        let is_void = ["suspendUser", "deleteAccount", "set-password"].contains(&how);
-        assert_eq!(recovers(&world, "ann2", &code).await, !is_void, "{how}");
+        let is_revoked = ["suspendUser", "deleteAccount", "set-password"].contains(&how);
+        assert_eq!(recovers(&world, "ann2", &code).await, !is_revoked, "{how}");
         let steps = log(&world, &people[1]).await;
         assert!(steps.iter().all(|step| step[0] != "CANCEL_RECOVERY"), "{how}: {steps:?}");
     }
