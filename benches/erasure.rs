@@ -1,5 +1,5 @@
-//! Measures what the erasure of an account costs in a large store: seconds of Redis for each account, when one is due and
-//! when a hundred are, and the slowest command.
+//! Measures what the erasure of an account costs in a large store: seconds of Redis for each account, when one is due
+//! and when a hundred are, and the slowest command.
 //!
 //! `cargo bench` measures among ten million keys; `cargo test` only checks that the bench works, with a few.
 

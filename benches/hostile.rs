@@ -1,5 +1,5 @@
-//! Measures the effect of a hundred hostile clients of one address on the server's memory, and on the latency of a client of
-//! another address. Each does one of these, over and over:
+//! Measures the effect of a hundred hostile clients of one address on the server's memory, and on the latency of a
+//! client of another address. Each does one of these, over and over:
 //! - opens WebSockets, requests megabytes over each, and reads nothing;
 //! - sends expensive operations over dozens of connections, which wait for each other;
 //! - begins request heads on dozens of connections, and does not end them;

@@ -1,8 +1,8 @@
 //! Limits on an operation's resource usage.
 //!
-//! A document's cost is a prediction, made before anything is read. A [`Budget`] is the hard limit: it counts
-//! an operation's commands, the bytes of their replies, archive statements and the bytes of the response, and
-//! rejects work that would exceed a limit. Not here: default limits (`config`) and predicted costs
+//! A document's cost is a prediction, made before anything is read. A [`Budget`] is the hard limit: it counts an
+//! operation's commands, the bytes of their replies, archive statements, list entries and the bytes of the response,
+//! and rejects work that would exceed a limit. Not here: default limits (`config`) and predicted costs
 //! (`graphql::document`).
 //!
 //! # Why a task-local

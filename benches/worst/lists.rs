@@ -46,8 +46,8 @@ pub(crate) struct Posts {
     pub(crate) last: PostId,
 }
 
-/// A list of the schema: its name, a query, the path of the list in the data, in which `*` stands for the entry with the
-/// longest list, and the least number of entries.
+/// A list of the schema: its name, a query, the path of the list in the data, in which `*` stands for the entry with
+/// the longest list, and the least number of entries.
 type List = (&'static str, String, &'static str, usize);
 
 /// Returns a content with as many segments as possible, of the maximum length.

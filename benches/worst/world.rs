@@ -209,8 +209,8 @@ async fn follow(app: &App, viewer: UserId, ids: &[UserId], hubs: usize) {
     }
 }
 
-/// Publishes posts of maximum length: with the maximum number of segments, of four bytes a character, and of one. Returns the oldest post of
-/// each author.
+/// Publishes posts of maximum length: with the maximum number of segments, of four bytes a character, and of one.
+/// Returns the oldest post of each author.
 async fn publish(app: &App, authors: &[UserId], viewer: UserId) -> Vec<PostId> {
     let of = |character: &str| Content::parse(&character.repeat(CHARACTERS)).unwrap();
     let contents = [lists::content(), of("\u{1f980}"), of("x")];

@@ -47,8 +47,8 @@ impl App {
     }
 
     async fn try_to_record_views(&self, users: &[UserId], visitor: UserId, day: Day) -> Result<(), Error> {
-        // The notes come first: Redis executes a batch in this order. If a cluster's master does not execute its part, the view
-        // is recorded again with the next request, or expires by itself.
+        // The notes come first: Redis executes a batch in this order. If a cluster's master does not execute its part,
+        // the view is recorded again with the next request, or expires by itself.
         let mut batch = Batch::new("audience: record");
         let note = |&user: &UserId| batch.push(audience::note(self.keys(), visitor, day, user));
         let mut tickets: Vec<_> = users.iter().map(note).collect();

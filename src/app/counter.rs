@@ -1,5 +1,5 @@
-//! Raises the counters of ids after a Redis restart or failover. A counter may have fallen back to an older value,
-//! but must not reissue any id that the archive contains, of a post or of an author, or that a client's cursor has passed.
+//! Raises the counters of ids after a Redis restart or failover. A counter may have fallen back to an older value, but
+//! must not reissue any id that the archive contains, of a post or of an author, or that a client's cursor has passed.
 //!
 //! Not here: the same when the archive is first opened (`app::archive`), and detection of restarts
 //! (`store::peer`).
@@ -46,8 +46,8 @@ impl App {
         Ok(())
     }
 
-    /// Returns true if Redis has not changed since the counters were raised, so that ids issued just before this call may be
-    /// used.
+    /// Returns true if Redis has not changed since the counters were raised, so that ids issued just before this call
+    /// may be used.
     pub(super) fn are_counters_raised(&self) -> bool {
         self.0.process.raised.tried.load(Ordering::Acquire) == self.store().changes()
     }

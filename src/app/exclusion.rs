@@ -4,8 +4,8 @@
 //! without a version has no exclusions, which cost nothing. The exclusions of any other viewer are read once per
 //! version, and then cached in this process.
 //!
-//! A mute is one script in the viewer's slot, so it needs no intent. Before it, a tie in the slots of both users is written,
-//! by which an erasure finds the mute ([`crate::store::tie`]).
+//! A mute is one script in the viewer's slot, so it needs no intent. Before it, a tie in the slots of both users is
+//! written, by which an erasure finds the mute ([`crate::store::tie`]).
 //!
 //! Not here: what exclusions hide (`app::visibility`).
 //!
@@ -159,8 +159,8 @@ impl App {
         Ok(true)
     }
 
-    /// Removes a mute. Idempotent. Throttled, so that a user does not mute and unmute the other in a loop. Makes two round
-    /// trips.
+    /// Removes a mute. Idempotent. Throttled, so that a user does not mute and unmute the other in a loop. Makes two
+    /// round trips.
     pub async fn unmute(&self, viewer: &Viewer, other: UserId) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
         self.check_other(signed_in, other, ONESELF).await?;

@@ -164,11 +164,11 @@ impl<'a> Sampler<'a> {
         Ok(self.footprint_of_users("mute", &sample))
     }
 
-    /// Measures the ties of mutes. A mute has one in the slot of each of the two users.
+    /// Measures the ties, of which there is one in the slot of each of two users.
     async fn ties(&self) -> Result<Footprint, Error> {
         let usage = |user: &UserId| memory::ties(self.keys(), *user);
         let sample = self.sample(self.users.iter().map(usage)).await?;
-        Ok(self.footprint_of_users("tie of a mute", &sample))
+        Ok(self.footprint_of_users("tie", &sample))
     }
 
     async fn timelines(&self) -> Result<Footprint, Error> {

@@ -41,8 +41,8 @@ impl App {
         Ok(Caller { viewer, address, rate_limit })
     }
 
-    /// Waits until the viewer's bucket has enough tokens for a page of a download, and takes them. Applies no limit if the
-    /// store fails or is not writable.
+    /// Waits until the viewer's bucket has enough tokens for a page of a download, and takes them. Applies no limit if
+    /// the store fails or is not writable.
     ///
     /// Only one page per user waits at a time. Otherwise, all waiting pages would compete for each refilled token.
     pub async fn wait_for_allowance(&self, viewer: &Viewer, charge: Option<Charge>) {
@@ -52,9 +52,9 @@ impl App {
         self.wait_for_tokens(&self.keys().cost_of(user), charge, "charge download").await;
     }
 
-    /// Takes the tokens for an event from the viewer's bucket for events. Returns false if the bucket has too few, or if
-    /// another event of the viewer is waiting for tokens in this process. Applies no limit if the store fails or is not
-    /// writable. Makes one round trip, or none if there is no charge.
+    /// Takes the tokens for an event from the viewer's bucket for events. Returns false if the bucket has too few, or
+    /// if another event of the viewer is waiting for tokens in this process. Applies no limit if the store fails or is
+    /// not writable. Makes one round trip, or none if there is no charge.
     pub async fn charge_event(&self, viewer: &Viewer, charge: Option<Charge>) -> bool {
         let (Some(user), Some(charge)) = (viewer.user(), charge) else { return true };
         // A lock for writing is held by the event that waits for tokens, and requested by those after it.
@@ -78,8 +78,8 @@ impl App {
         }
     }
 
-    /// Takes tokens from a bucket. Returns the time until it has enough; `None` if they were taken, or if the store fails
-    /// or is not writable.
+    /// Takes tokens from a bucket. Returns the time until it has enough; `None` if they were taken, or if the store
+    /// fails or is not writable.
     async fn take_tokens(
         &self,
         bucket: &Key<Bucket>,

@@ -1,20 +1,21 @@
 //! Recovery of accounts whose users have lost their passwords.
 //!
-//! A moderator issues a code, which is returned once, and hands it to the user outside of Fanfold. The code becomes valid
-//! after a delay, so that it cannot take an account over from a user who is there: until then, and while it is valid, the
-//! user sees it, and revokes it by signing in, by changing the password, or explicitly. A code of the operator is valid at
-//! once, and the user cannot revoke it, so that an account can be recovered from a thief who has the password.
+//! A moderator issues a code, which is returned once, and hands it to the user outside of Fanfold. The code becomes
+//! valid after a delay, so that it cannot take an account over from a user who is there: until then, and while it is
+//! valid, the user sees it, and revokes it by signing in, by changing the password, or explicitly. A code of the
+//! operator is valid at once, and the user cannot revoke it, so that an account can be recovered from a thief who has
+//! the password.
 //!
-//! All of this is in the slot of the user: one script checks the code, the account and the time, and sets the password. The
-//! rights of the moderator are in another slot. To issue a code takes these steps:
-//! 1. Tie the moderator and the user, so that an erasure of the user finds the list, and add the user to the moderator's
-//!    list.
+//! All of this is in the slot of the user: one script checks the code, the account and the time, and sets the password.
+//! The rights of the moderator are in another slot. To issue a code takes these steps:
+//! 1. Tie the moderator and the user, so that an erasure of the user finds the list, and add the user to the
+//!    moderator's list.
 //! 2. Write the code.
 //! 3. Read the rights of the moderator, and revoke the code if they have ended.
 //!
-//! When a moderator loses the rights, the codes of the users in the list are revoked, after the record was changed. So a code
-//! that step 3 leaves in force was listed when the rights ended, and one that is not listed then was never returned. A job
-//! of the moderator's account ([`crate::app::account`]) finishes what an interrupted call has left.
+//! When a moderator loses the rights, the codes of the users in the list are revoked, after the record was changed. So
+//! a code that step 3 leaves in force was listed when the rights ended, and one that is not listed then was never
+//! returned. A job of the moderator's account ([`crate::app::account`]) finishes what an interrupted call has left.
 //!
 //! Not here: storage (`store::recovery`).
 
@@ -32,7 +33,7 @@ use crate::model::address::Address;
 use crate::model::id::UserId;
 use crate::model::moderation::{Action, ActionNote, Objects};
 use crate::model::moderator::Moderator;
-use crate::model::recovery::{PendingRecovery, RecoveryCode};
+use crate::model::recovery::{Recovery, RecoveryCode};
 use crate::model::secret::Password;
 use crate::model::user::Username;
 use crate::store::Feature;
@@ -52,7 +53,7 @@ pub struct IssuedRecovery {
     /// The code, for the user.
     pub code: RecoveryCode,
     /// The code's issuer and times.
-    pub pending: PendingRecovery,
+    pub pending: Recovery,
 }
 
 /// A user's pending recovery; `None` if there is none.
@@ -60,7 +61,7 @@ pub struct IssuedRecovery {
 pub struct PendingRecoveryOf(pub UserId);
 
 impl Read for PendingRecoveryOf {
-    type Value = Option<PendingRecovery>;
+    type Value = Option<Recovery>;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
         let stored = requests.push(recovery::read(requests.keys(), self.0));
@@ -78,9 +79,9 @@ pub struct RecoveryWatch {
     user: UserId,
     listener: Listener,
     /// The pending recovery that was read last.
-    read: Option<PendingRecovery>,
+    read: Option<Recovery>,
     /// The pending recovery that the subscriber knows; at first, none.
-    seen: Option<PendingRecovery>,
+    seen: Option<Recovery>,
     /// True until the pending recovery was read once.
     is_new: bool,
 }
@@ -101,7 +102,7 @@ impl RecoveryWatch {
     }
 
     /// Returns the pending recovery that was read last, which the subscriber then knows; `None` if there was none.
-    pub fn take(&mut self) -> Option<PendingRecovery> {
+    pub fn take(&mut self) -> Option<Recovery> {
         self.seen.clone_from(&self.read);
         self.read.take()
     }
@@ -115,9 +116,10 @@ impl App {
         Ok(RecoveryWatch { app: self.clone(), user, listener, read: None, seen: None, is_new: true })
     }
 
-    /// Issues a recovery code for a user, in place of the one before. A moderator can issue none for themselves, for other
-    /// moderators, and in place of one of the operator; no one can for an inactive account, or for a user who signs in with
-    /// another application. Makes three round trips, plus three for a moderator, and one for the first code of the process.
+    /// Issues a recovery code for a user, in place of the one before. A moderator can issue none for themselves, for
+    /// other moderators, and in place of one of the operator; no one can for an inactive account, or for a user who
+    /// signs in with another application. Makes three round trips, plus three for a moderator, and one for the first
+    /// code of the process.
     pub async fn issue_recovery_code(
         &self,
         moderator: &Moderator,
@@ -132,7 +134,7 @@ impl App {
             Moderator::User(_) => now.plus(self.0.rules.account.recovery_delay()),
         };
         let expires_at = valid_from.plus(LIFETIME);
-        let pending = PendingRecovery { issuer: *moderator, issued_at: now, valid_from, expires_at };
+        let pending = Recovery { issuer: *moderator, issued_at: now, valid_from, expires_at };
         if let Moderator::User(moderator) = *moderator {
             self.add_ties(&[(moderator, user)]).await?;
             let list = recovery::list(self.keys(), moderator, user, expires_at);
@@ -189,12 +191,12 @@ impl App {
         Ok(())
     }
 
-    /// Revokes the viewer's recovery code. Without one, does nothing. Fails if the operator has issued it. Makes one round
-    /// trip, and two more if there is a code.
+    /// Revokes the viewer's recovery code. Without one, does nothing. Fails if the operator has issued it. Makes one
+    /// round trip, and two more if there is a code.
     pub async fn cancel_recovery(&self, viewer: &Viewer) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         let pending = self.pending_recovery(user).await?;
-        if pending.as_ref().is_some_and(PendingRecovery::is_by_operator) {
+        if pending.as_ref().is_some_and(Recovery::is_by_operator) {
             let message = "The operator of the server has issued this recovery code. You cannot cancel it.";
             return Err(Error::rule(Reason::NotYours, None, message));
         }
@@ -210,18 +212,18 @@ impl App {
     }
 
     /// Returns a user's pending recovery; `None` if there is none. Makes one round trip.
-    async fn pending_recovery(&self, user: UserId) -> Result<Option<PendingRecovery>, Error> {
+    async fn pending_recovery(&self, user: UserId) -> Result<Option<Recovery>, Error> {
         let stored = recovery::read(self.keys(), user).send("recovery: read", self.store()).await?;
         let now = self.now();
         Ok(stored.map(|stored| stored.pending).filter(|pending| pending.is_pending(now)))
     }
 
-    /// Records that a user is about to revoke the pending recovery code of a moderator. Makes one round trip; none if no such
-    /// code is pending.
+    /// Records that a user is about to revoke the pending recovery code of a moderator. Makes one round trip; none if
+    /// no such code is pending.
     pub(super) async fn log_revoked(
         &self,
         user: UserId,
-        pending: Option<&PendingRecovery>,
+        pending: Option<&Recovery>,
         how: &str,
     ) -> Result<(), Error> {
         let now = self.now();
@@ -232,9 +234,9 @@ impl App {
         self.log(&Moderator::User(user), Action::CancelRecovery, Objects::user(user), note).await
     }
 
-    /// Sets the password of a user with a recovery code, and ends all their sessions. Every failure of the code, the account
-    /// and the time is the same error, and makes two round trips and one password hash. A success makes two more round
-    /// trips.
+    /// Sets the password of a user with a recovery code, and ends all their sessions. Every failure of the code, the
+    /// account and the time is the same error, and makes two round trips and one password hash. A success makes two
+    /// more round trips.
     pub async fn recover_account(
         &self,
         username: &str,
@@ -269,8 +271,8 @@ impl App {
         if is_recovered { Ok(()) } else { Err(wrong_recovery()) }
     }
 
-    /// Returns the id of the user with this name or, for an unknown name, an id that no user has, so that both cases take
-    /// the same path. Takes a token for the attempt. Makes one round trip.
+    /// Returns the id of the user with this name or, for an unknown name, an id that no user has, so that both cases
+    /// take the same path. Takes a token for the attempt. Makes one round trip.
     async fn user_to_recover(&self, username: &str, from: Option<Address>) -> Result<UserId, Error> {
         let mut batch = Batch::new("recover: name");
         let token = from.map(|from| batch.push(self.take_for_recovery(from)));
@@ -283,8 +285,8 @@ impl App {
         })
     }
 
-    /// Revokes the recovery codes that a moderator has issued for these users. Makes two round trips; none if there are no
-    /// users.
+    /// Revokes the recovery codes that a moderator has issued for these users. Makes two round trips; none if there are
+    /// no users.
     pub(in crate::app) async fn revoke_recoveries(
         &self,
         moderator: UserId,

@@ -16,7 +16,7 @@ use crate::model::address::Address;
 use crate::model::clock::Day;
 use crate::model::digest::Digest;
 use crate::model::id::UserId;
-use crate::model::recovery::PendingRecovery;
+use crate::model::recovery::Recovery;
 use crate::model::secret::{Password, PasswordAttempt, PasswordHash, Token};
 use crate::model::session::{Label, Session, SessionId};
 use crate::model::user::Username;
@@ -64,13 +64,17 @@ struct Check {
     /// Hash of the current password; `None` if the user has none.
     hash: Option<PasswordHash>,
     /// The user's recovery, expired or not; `None` if there is none.
-    pending: Option<PendingRecovery>,
+    pending: Option<Recovery>,
 }
 
 impl App {
-    /// Signs a user in, which cancels a deletion of the account, and revokes a moderator's recovery code. Makes two round trips and one password verification,
-    /// whether or not the user exists, plus two round trips if the password is correct. A wrong password that was not typed
-    /// in its prepared form takes two verifications. A throttled attempt costs no verification.
+    /// Signs a user in, which cancels a deletion of the account, and revokes a moderator's recovery code. A throttled
+    /// attempt costs no verification.
+    ///
+    /// Makes two round trips and one password verification, whether or not the user exists, and two more round trips if
+    /// the password is correct. A wrong password that was not typed in its prepared form takes a second verification.
+    /// There is one more round trip if a recovery code is pending, and one, with a hashing, if an earlier version has
+    /// hashed the password as typed.
     pub async fn login(
         &self,
         username: &str,
@@ -161,9 +165,9 @@ impl App {
         Ok((replies.take(hash)?, sign_ins.rejection(&mut replies)?))
     }
 
-    /// Settles a correct attempt, and records that the sign-in revokes a pending recovery. Returns the sessions to end when the new session is opened: all sessions if
-    /// users may have only one; otherwise, expired sessions and, beyond the limit, the least recently used
-    /// sessions.
+    /// Settles a correct attempt, and records that the sign-in revokes a pending recovery. Returns the sessions to end
+    /// when the new session is opened: all sessions if users may have only one; otherwise, expired sessions and, beyond
+    /// the limit, the least recently used sessions.
     async fn welcome(&self, user: UserId, attempt: &Attempt) -> Result<Ending, Error> {
         let mut batch = Batch::new("login: sessions");
         let settled = self.settle(user, attempt, &mut batch);
@@ -238,9 +242,9 @@ impl App {
         Err(Error::rule(Reason::NotFound, Field::SessionId, "This session does not exist."))
     }
 
-    /// Changes the viewer's password. The requesting session continues under a new token, all other sessions of the user
-    /// end, and a moderator's recovery code is revoked. Makes two round trips, plus one if such a code is pending. Fails for a
-    /// viewer without a session.
+    /// Changes the viewer's password. The requesting session continues under a new token, all other sessions of the
+    /// user end, and a moderator's recovery code is revoked. Makes two round trips, plus one if such a code is pending.
+    /// Fails for a viewer without a session.
     pub async fn change_password(
         &self,
         viewer: &Viewer,
@@ -280,7 +284,7 @@ impl App {
 
     /// Checks the viewer's current password before a step that a stolen session must not take. A viewer who signs in with
     /// the tokens of another application has no password, and needs none. Otherwise, makes two round trips and one
-    /// password verification, under the limits of a changed password.
+    /// password verification, under the limits of a changed password; see [`Self::login`] for passwords as typed.
     pub(super) async fn confirm_password(
         &self,
         viewer: &Viewer,
@@ -317,9 +321,9 @@ impl App {
         Ok(())
     }
 
-    /// Replaces the hash of a password as typed, which an earlier version of Fanfold has made, by a hash of the prepared
-    /// form. Returns the hash that the user has now. Makes one round trip; none if another job displaces the hashing, in
-    /// which case the hash stays until the next attempt.
+    /// Replaces the hash of a password as typed, which an earlier version of Fanfold has made, by a hash of the
+    /// prepared form. Returns the hash that the user has now. Makes one round trip; none if another job displaces the
+    /// hashing, in which case the hash stays until the next attempt.
     async fn renew_hash(
         &self,
         user: UserId,
@@ -354,14 +358,14 @@ impl App {
         Ok(Check { slot, hash, pending })
     }
 
-    /// Returns the current password's hash and the user's recovery, expired or not. Also returns a rejection if too many
-    /// correct passwords were entered recently. Fails if there were too many attempts.
+    /// Returns the current password's hash and the user's recovery, expired or not. Also returns a rejection if too
+    /// many correct passwords were entered recently. Fails if there were too many attempts.
     async fn password_to_change(
         &self,
         user: UserId,
         session: SessionId,
         from: Option<Digest>,
-    ) -> Result<(Option<PasswordHash>, Option<PendingRecovery>, Option<Error>), Error> {
+    ) -> Result<(Option<PasswordHash>, Option<Recovery>, Option<Error>), Error> {
         let mut batch = Batch::new("change password: read");
         let taken = batch.push(self.take_for_session(user, session));
         let sign_ins = self.look_at_sign_ins(user, from, &mut batch);

@@ -249,7 +249,8 @@ impl App {
         bucket::take(&self.keys().logins_from(from.digest()), self.limit_by_address(), 1, self.now())
     }
 
-    /// Returns the token to the address's bucket if the queue was full and the code was not checked. Makes one round trip.
+    /// Returns the token to the address's bucket if the queue was full and the code was not checked. Makes one round
+    /// trip.
     pub(super) async fn refund_recovery(&self, from: Address) {
         let bucket = self.keys().logins_from(from.digest());
         let give_back = bucket::give_back(&bucket, self.limit_by_address(), 1, self.now());

@@ -80,7 +80,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
          one-sided blocks:              {torn_blocks}\n\
          blocks across a follow:        {crossed_blocks}\n\
          requests to public accounts:   {stray_requests}\n\
-         mutes without a tie:         {untied_mutes}\n\
+         mutes without a tie:           {untied_mutes}\n\
          usernames without a user:      {wrong_names}\n\
          accounts partly inactive:      {wrong_activities}\n\
          subjects without a user:       {wrong_subjects}\n\

@@ -17,8 +17,8 @@ use crate::model::moderation::{AccountDetails, AccountStatus, ActionNote};
 use crate::model::moderator::Moderator;
 use crate::model::page::{Direction, Window};
 
-/// Lists and finds users, suspends and deletes them, ends their sessions, sets their passwords or issues recovery codes,
-/// and exports their data.
+/// Lists and finds users, suspends and deletes them, ends their sessions, sets their passwords or issues recovery
+/// codes, and exports their data.
 ///
 /// The commands may run alongside a server. A user is given by their username or their number, such as 7 or #7.
 #[derive(Args, Debug)]
@@ -48,8 +48,8 @@ enum UserCommand {
     SetPassword(Target),
     /// Issues a recovery code, with which a user sets a new password, and prints it.
     ///
-    /// The code is valid at once, for 24 hours and one use. The user cannot revoke it, so that it also recovers an account from
-    /// a thief who has the password. Suspending or deleting the user revokes it, and so does another code.
+    /// The code is valid at once, for 24 hours and one use. The user cannot revoke it, so that it also recovers an
+    /// account from a thief who has the password. Suspending or deleting the user revokes it, and so does another code.
     RecoveryCode(Change),
     Export(Export),
 }

@@ -56,7 +56,7 @@ pub struct AccountConfig {
     #[arg(alias = "logins-per-account", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub password_failures_per_account: u32,
 
-    /// Maximum wrong passwords and recovery codes per address per hour, over all accounts.
+    /// Maximum wrong passwords, and attempts with recovery codes, per address per hour, over all accounts.
     ///
     /// Behind a proxy, --http-trusted-proxies determines the address.
     #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_FAILURES_PER_ADDRESS", default_value_t = 100)]

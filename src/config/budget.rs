@@ -37,8 +37,8 @@ pub struct BudgetConfig {
 }
 
 impl BudgetConfig {
-    /// Returns the budget. Its defaults depend on the follow limit and the timeline strategy. The entries of lists that are
-    /// longer than predicted may cost as much again as the `cost_limit` of a prediction.
+    /// Returns the budget. Its defaults depend on the follow limit and the timeline strategy. The entries of lists that
+    /// are longer than predicted may cost as much again as the `cost_limit` of a prediction.
     #[must_use]
     pub fn limits(&self, cost_limit: u64, follow_limit: u32, strategy: TimelineStrategy) -> Amounts {
         let follow_limit = u64::from(follow_limit);

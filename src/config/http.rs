@@ -28,8 +28,9 @@ pub struct HttpConfig {
 
     /// Maximum memory for requests and responses in progress in this process, in bytes.
     ///
-    /// Counts bodies that arrive, operations that wait or run, and responses that clients have not read yet. An address
-    /// may occupy an eighth. A single request may always occupy what its own limits allow.
+    /// Counts heads and bodies that arrive, operations that wait or run, and responses that clients have not read yet.
+    /// An address may occupy an eighth. A request that alone occupies memory, at its address or in the process, may
+    /// exceed the limit.
     #[arg(long, value_name = "BYTES", env = "FANFOLD_HTTP_MEMORY_LIMIT", default_value_t = 134_217_728)]
     #[arg(value_parser = clap::value_parser!(u64).range(1_048_576..=1_099_511_627_776))]
     pub http_memory_limit: u64,
@@ -68,15 +69,16 @@ pub struct HttpConfig {
     /// Proxies in front of this server, such as 10.0.0.0/8 or 192.0.2.7, separated by commas.
     ///
     /// The server attributes a request from a listed proxy to the last address in X-Forwarded-For that is not a listed
-    /// proxy, and joins the trace in its traceparent. Behind an unlisted proxy, all clients share one address and exhaust
-    /// each other's limits.
+    /// proxy, and joins the trace in its traceparent. Behind an unlisted proxy, all clients share one address and
+    /// exhaust each other's limits.
     #[arg(long, value_name = "NETWORKS", env = "FANFOLD_HTTP_TRUSTED_PROXIES", value_delimiter = ',')]
     #[arg(value_parser = network)]
     pub http_trusted_proxies: Vec<IpNet>,
 
     /// Timeout of an idle connection, in seconds.
     ///
-    /// A request head must arrive within ten seconds of its first byte, or within this timeout if it is shorter. A proxy that keeps connections open should have a shorter idle timeout.
+    /// A request head must arrive within ten seconds of its first byte, or within this timeout if it is shorter. A
+    /// proxy that keeps connections open should have a shorter idle timeout.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_IDLE_TIMEOUT", default_value_t = 75)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_600))]
     pub http_idle_timeout: u32,

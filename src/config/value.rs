@@ -8,8 +8,8 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use url::{Host, Url};
 
-/// A URL that is formatted without what may be secret: as `***` if it may contain credentials, and otherwise without its
-/// query.
+/// A URL that is formatted without what may be secret: as `***` if it may contain credentials, and otherwise with `***`
+/// instead of its query and fragment.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretUrl(String);
 

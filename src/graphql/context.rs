@@ -83,8 +83,8 @@ impl Scope {
         Ok(text)
     }
 
-    /// Charges the entries of a list to the budget, before their objects are made: those beyond the number from which the
-    /// operation's cost was predicted. `at` is the position of the list's field in the document.
+    /// Charges the entries of a list to the budget, before their objects are made: those beyond the number from which
+    /// the operation's cost was predicted. `at` is the position of the list's field in the document.
     pub(super) fn admit(&self, at: Pos, count: usize) -> Result<(), Error> {
         let excess = self.entries.get(&at).map_or(0, |entry| entry.excess(count));
         Ok(self.budget.spend(Resource::Excess, excess)?)

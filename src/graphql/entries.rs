@@ -16,7 +16,8 @@ use crate::graphql::context::Scope;
 pub(super) struct Entries<T>(Vec<T>);
 
 impl<T> Entries<T> {
-    /// Charges `count` entries of the field that is being resolved, and then makes them. Fails if the budget is exhausted.
+    /// Charges `count` entries of the field that is being resolved, and then makes them. Fails if the budget is
+    /// exhausted.
     pub(super) fn pay(
         scope: &Scope,
         context: &Context<'_>,

@@ -339,8 +339,8 @@ impl Api {
     }
 
     /// Executes a subscription for an admitted caller if they have enough tokens left. The stream yields a response for
-    /// each event. Each event takes a place on the connection before it is read, and is charged like an operation, but to
-    /// a bucket of its own.
+    /// each event. Each event takes a place on the connection before it is read, and is charged like an operation, but
+    /// to a bucket of its own.
     ///
     /// A response without data ends the stream. The corresponding event was not delivered; a client that resumes after
     /// the previous event receives it.

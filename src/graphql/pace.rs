@@ -2,9 +2,10 @@
 //!
 //! An event takes a place on its connection before any data is loaded for it. It is charged once it is known that the
 //! viewer may see it, so that an event that the viewer may not see leaves no trace in the bucket. If the bucket has too
-//! few tokens, the event gives up its place, and is read again after it has waited. An event that waits for tokens or for
-//! a slow client therefore occupies only the memory of an id, and what is sent is what the viewer may see by then. At
-//! most one read per wait is not paid before it is made, and the fields of the event's objects are loaded after payment.
+//! few tokens, the event gives up its place, and is read again after it has waited. An event that waits for tokens or
+//! for a slow client therefore occupies only the memory of an id, and what is sent is what the viewer may see by then.
+//! At most one read per wait is not paid before it is made, and the fields of the event's objects are loaded after
+//! payment.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -101,9 +102,9 @@ impl Pace {
         self.event().turn = turn;
     }
 
-    /// Charges the event that was read, and that the viewer may see, unless it is already charged. Returns true if it may
-    /// be sent. Otherwise, releases the place and the turn, waits until the bucket has enough tokens, takes them, and
-    /// returns false: the event must be read again, since it may have changed meanwhile.
+    /// Charges the event that was read, and that the viewer may see, unless it is already charged. Returns true if it
+    /// may be sent. Otherwise, releases the place and the turn, waits until the bucket has enough tokens, takes them,
+    /// and returns false: the event must be read again, since it may have changed meanwhile.
     pub(super) async fn charge(&self) -> bool {
         if self.event().is_charged || self.app.charge_event(&self.viewer, self.charge).await {
             return true;

@@ -92,8 +92,8 @@ impl Subscription {
 
     /// The relation between the viewer and another user, sent whenever it changes: either user follows or unfollows the
     /// other, or makes, withdraws, accepts or rejects a request to follow; or the viewer mutes, unmutes, blocks or
-    /// unblocks the other. There are at least three seconds between two events about the same user: changes in between are
-    /// sent as one, with the latest state. A blocked user receives nothing. Requires a signed-in viewer.
+    /// unblocks the other. There are at least three seconds between two events about the same user: changes in between
+    /// are sent as one, with the latest state. A blocked user receives nothing. Requires a signed-in viewer.
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn relation_changed(
         &self,
@@ -126,8 +126,9 @@ impl Subscription {
         Ok(until_it_fails(watch, next))
     }
 
-    /// The recovery code for the viewer's account that may still be used, sent whenever one is issued; null when it is used,
-    /// revoked or expired. One that is pending at the time of the subscription is sent at once. Requires a signed-in viewer.
+    /// The recovery code for the viewer's account that may still be used, sent whenever one is issued; null when it is
+    /// used, revoked or expired. One that is pending at the time of the subscription is sent at once. Requires a
+    /// signed-in viewer.
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn pending_recovery_changed(
         &self,

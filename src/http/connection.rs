@@ -1,7 +1,7 @@
 //! Accepts, serves and closes connections.
 //!
-//! Not here: the maximum number of connections, and the choice of idle connections to close (`http::peer`); what a client
-//! may send and for how long (`http::inbound`).
+//! Not here: the maximum number of connections, and the choice of idle connections to close (`http::peer`); what a
+//! client may send and for how long (`http::inbound`).
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -33,7 +33,7 @@ use crate::http::inbound::{Inbound, reject};
 use crate::http::listener::{Listener, Stream};
 use crate::http::memory::Memory;
 use crate::http::peer::{Entry, Full, Peer, Peers};
-use crate::http::response::Failure;
+use crate::http::response::{self, Failure};
 use crate::worker::Workers;
 
 /// Maximum size of a request head, in bytes.
@@ -73,7 +73,7 @@ pub(super) async fn serve(mut listener: Listener, threads: Threads<'_>, common: 
                 let kept = keep_here(stream, peer, entry, common.clone());
                 threads.spawn(connections.track_future(kept));
             }
-            Err(full) => reject(&stream, full.status()),
+            Err(full) => reject(&stream, full.status(), response::RETRY_AFTER),
         }
     }
     drop(listener);

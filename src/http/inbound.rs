@@ -1,8 +1,8 @@
 //! The stream of a connection, which fails if the client is idle for too long, or sends a request head too slowly.
 //!
 //! Each request head has the same timeout, from its first byte; before it, the connection is idle. The memory of an
-//! unfinished head is that of [`Share`]. A head that exceeds the free part holds its memory until the connection closes,
-//! which is after the response, because the buffer into which it was read stays that large.
+//! unfinished head is that of [`Share`]. A head that exceeds the free part holds its memory until the connection
+//! closes, which is after the response, because the buffer into which it was read stays that large.
 //!
 //! # What is read ahead
 //! At most [`FREE`] bytes are read at a time. So if a client sends requests without waiting for responses, no more than
@@ -20,8 +20,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::either::Either;
 
+use crate::graphql::error::whole_seconds;
 use crate::http::listener::Stream;
-use crate::http::memory::{FREE, Share};
+use crate::http::memory::{self, FREE, Share};
 use crate::http::peer::Entry;
 
 /// Time within which a head, a body or a message must arrive, from its first byte.
@@ -29,8 +30,8 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of a head on a spare connection, and of silence on one.
 const TIMEOUT_OF_SPARE: Duration = Duration::from_secs(3);
 
-/// A connection's stream. It holds the connection's registration until it is closed, even if the connection has become a
-/// WebSocket.
+/// A connection's stream. It holds the connection's registration until it is closed, even if the connection has become
+/// a WebSocket.
 pub(super) struct Inbound {
     stream: Take<Stream>,
     entry: Entry,
@@ -96,7 +97,7 @@ impl Inbound {
             self.entry.peer.note_large_head();
         }
         self.share.resize(self.arrived).map_err(|full| {
-            reject(self.stream.get_ref(), full.status());
+            reject(self.stream.get_ref(), full.status(), memory::RETRY_AFTER);
             ErrorKind::QuotaExceeded.into()
         })
     }
@@ -118,10 +119,13 @@ impl Inbound {
     }
 }
 
-/// Writes a response without a body if that does not block. The connection must be closed afterwards.
-pub(super) fn reject(stream: &Stream, status: StatusCode) {
-    let head =
-        format!("HTTP/1.1 {status}\r\nconnection: close\r\nretry-after: 10\r\ncontent-length: 0\r\n\r\n");
+/// Writes a response without a body if that does not block. The client may retry after this time. The connection must
+/// be closed afterwards.
+pub(super) fn reject(stream: &Stream, status: StatusCode, retry_after: Duration) {
+    let seconds = whole_seconds(retry_after);
+    let head = format!(
+        "HTTP/1.1 {status}\r\nconnection: close\r\nretry-after: {seconds}\r\ncontent-length: 0\r\n\r\n"
+    );
     drop(match stream {
         Either::Left(stream) => stream.try_write(head.as_bytes()),
         Either::Right(stream) => stream.try_write(head.as_bytes()),

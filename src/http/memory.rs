@@ -1,12 +1,13 @@
-//! Accounts for the memory that clients occupy: heads, bodies and messages over WebSockets that arrive, operations that wait
-//! or run, and responses that are waiting to be sent.
+//! Accounts for the memory that clients occupy: heads, bodies and messages over WebSockets that arrive, operations that
+//! wait or run, and responses that are waiting to be sent.
 //!
-//! A client occupies a [`Share`] before it fills the memory, and frees it when the memory is free. An address has a part
-//! of the whole, so that clients that do not read, or that send and never finish, only exclude others behind the same
-//! address. What is rejected gets an error; nothing waits for memory.
+//! A client occupies a [`Share`] before it fills the memory, and frees it when the memory is free. An address has a
+//! part of the whole, so that clients that do not read, or that send and never finish, only exclude others behind the
+//! same address. What is rejected gets an error; nothing waits for memory.
 //!
-//! The first [`FREE`] bytes of a connection do not count: it has a buffer of this size anyway, and the number of
-//! connections is limited. So ordinary requests need no shared memory, and are served however much others occupy.
+//! A share of at most [`FREE`] bytes does not count, because each connection has a buffer of this size anyway, and the
+//! number of connections is limited; a larger share counts as a whole. So ordinary requests need no shared memory, and
+//! are served however much others occupy.
 //!
 //! Not here: the number of connections (`http::peer`) and of WebSockets (`http::seat`); the work of an operation in
 //! execution, which its budget and its turn limit.
@@ -27,14 +28,14 @@ use crate::graphql::error::{Code, RequestError};
 use crate::http::response::Failure;
 use crate::model::address::Address;
 
-/// Size up to which a connection occupies nothing, in bytes.
+/// Size up to which a share does not count, in bytes.
 pub(super) const FREE: usize = 8_192;
 /// Reciprocal of the part of the memory that an address may occupy.
 const ADDRESSES: usize = 8;
-/// Size of the parts in which a response is sent, in bytes.
-const PART: usize = 65_536;
+/// Size of the chunks in which a response is sent, in bytes.
+const CHUNK: usize = 65_536;
 /// Time after which a rejected client may retry.
-const RETRY_AFTER: Duration = Duration::from_secs(2);
+pub(super) const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// The memory of a process for clients.
 pub(super) struct Memory {
@@ -54,7 +55,7 @@ pub(super) struct Share {
     memory: Arc<Memory>,
     /// The client's address; `None` if it is unknown or a trusted proxy's, which has no part of its own.
     address: Option<Address>,
-    /// Size up to which the share occupies nothing, in bytes.
+    /// Size up to which the share does not count, in bytes.
     free: usize,
     bytes: usize,
 }
@@ -74,7 +75,7 @@ impl Memory {
         Arc::new(Self { most, occupied: Mutex::default() })
     }
 
-    /// Returns an empty share of what a connection has one of at a time.
+    /// Returns an empty share of what a connection has one of at a time, such as a request.
     pub(super) fn share(self: &Arc<Self>, address: Option<Address>) -> Share {
         Share { memory: Arc::clone(self), address, free: FREE, bytes: 0 }
     }
@@ -95,8 +96,8 @@ impl Memory {
 }
 
 impl Share {
-    /// Changes the size of the share. If that fails, the share keeps its size. A client that occupies nothing else always
-    /// gets what it needs: other limits apply to a single operation.
+    /// Changes the size of the share. If that fails, the share keeps its size. A share that is alone, at its address or
+    /// in the process, may exceed the limit: other limits apply to a single operation.
     pub(super) fn resize(&mut self, bytes: usize) -> Result<(), Full> {
         let bytes = self.counted(bytes);
         if bytes == self.bytes {
@@ -150,8 +151,8 @@ impl Share {
         self.memory.share_of_many(self.address)
     }
 
-    /// Changes the size of the share to that of a response. The response to a mutation gets what it needs: its client would
-    /// repeat what was done. `reads` means that it is the response to a query.
+    /// Changes the size of the share to that of a response. The response to a mutation gets what it needs: its client
+    /// would repeat what was done. `reads` means that it is the response to a query.
     pub(super) fn fill(&mut self, bytes: usize, reads: bool) -> Result<(), Full> {
         let filled = self.resize(bytes);
         if filled.is_err() && !reads {
@@ -166,32 +167,32 @@ impl Share {
     pub(super) fn hold(mut self, response: Response, reads: bool) -> Result<Response, Full> {
         let bytes = response.body().size_hint().lower();
         self.fill(usize::try_from(bytes).unwrap_or(usize::MAX), reads)?;
-        Ok(response.map(|body| Body::new(Held { body, rest: Bytes::new(), share: Arc::new(self) })))
+        Ok(response.map(|body| Body::new(HeldBody { body, rest: Bytes::new(), share: Arc::new(self) })))
     }
 }
 
-/// A response body that occupies memory until it is sent. It is sent in parts, each of which refers to the whole: so the
-/// memory is free once the system has taken the last part.
-struct Held {
+/// A response body that occupies memory until it is sent. It is sent in chunks, each of which holds the share: the
+/// memory is free once the system has taken the last chunk.
+struct HeldBody {
     body: Body,
-    /// The rest of the part that the body has given.
+    /// The rest of the data that the body has given.
     rest: Bytes,
     share: Arc<Share>,
 }
 
-/// A part of a response body.
-struct Part {
+/// A chunk of a response body.
+struct Chunk {
     bytes: Bytes,
     _share: Arc<Share>,
 }
 
-impl AsRef<[u8]> for Part {
+impl AsRef<[u8]> for Chunk {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl HttpBody for Held {
+impl HttpBody for HeldBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -208,9 +209,9 @@ impl HttpBody for Held {
                 end => return Poll::Ready(end),
             }
         }
-        let length = self.rest.len().min(PART);
-        let part = Part { bytes: self.rest.split_to(length), _share: Arc::clone(&self.share) };
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from_owner(part)))))
+        let length = self.rest.len().min(CHUNK);
+        let chunk = Chunk { bytes: self.rest.split_to(length), _share: Arc::clone(&self.share) };
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_owner(chunk)))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -28,13 +28,13 @@ pub(super) struct OperationMessage {
 
 pub(super) enum MessageKind {
     /// A serialized result, with what it holds until it is sent.
-    Next(String, Held),
+    Next(String, HeldResult),
     Error(RequestError),
     Complete,
 }
 
 /// What a result holds until it is sent.
-pub(super) struct Held {
+pub(super) struct HeldResult {
     _place: Option<Permit>,
     _share: Share,
 }
@@ -119,7 +119,7 @@ impl SocketOperation {
                     let mut share = share.beside();
                     // A client that resumes receives the event.
                     share.resize(text.len()).map_err(Full::into_error)?;
-                    to.send(MessageKind::Next(text, Held { _place: place, _share: share })).await;
+                    to.send(MessageKind::Next(text, HeldResult { _place: place, _share: share })).await;
                 }
                 return Ok(fault);
             }
@@ -138,7 +138,7 @@ impl SocketOperation {
             };
             let (fault, text) = api.in_turn(cost, address, executing.boxed()).await??;
             share.fill(text.len(), reads).map_err(Full::into_error)?;
-            to.send(MessageKind::Next(text, Held { _place: place, _share: share })).await;
+            to.send(MessageKind::Next(text, HeldResult { _place: place, _share: share })).await;
             Ok(fault)
         };
         let executed = AssertUnwindSafe(executing).catch_unwind().await;

@@ -134,8 +134,8 @@ async fn read_body(
     }
 }
 
-/// Copies a body, up to the limit. A frame is a part of the buffer into which it was read: if frames were collected as they
-/// are, a body that arrives byte by byte would take such a buffer for each byte.
+/// Copies a body, up to the limit. A frame is a part of the buffer into which it was read: if frames were collected as
+/// they are, a body that arrives byte by byte would take such a buffer for each byte.
 async fn collect(mut body: Body, limit: u64, share: &mut Share) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {

@@ -27,7 +27,7 @@ const RATE_LIMIT: [HeaderName; 4] = [
 ];
 
 /// Time after which a client may try to connect again.
-const RETRY_AFTER: Duration = Duration::from_secs(10);
+pub(super) const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// A response, and the code of its first error. The code is `None` if the response has no error or is a stream.
 pub(super) struct Reply {

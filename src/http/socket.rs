@@ -94,10 +94,10 @@ impl Close {
     }
 
     fn frame(self) -> Message {
-        // The maximum length of a close frame's reason in bytes, per RFC 6455.
-        const MOST_BYTES: usize = 123;
+        // The maximum length of a close frame's reason, in bytes, per RFC 6455.
+        const LONGEST_REASON: usize = 123;
         let Self(code, mut reason) = self;
-        reason.truncate(reason.floor_char_boundary(MOST_BYTES));
+        reason.truncate(reason.floor_char_boundary(LONGEST_REASON));
         Message::Close(Some(CloseFrame { code: code.into(), reason: reason.into() }))
     }
 }
@@ -371,7 +371,7 @@ impl Conversation {
         let planned = self.check_room(None).and(incoming).and_then(plan);
         let admit = |plan: Plan| {
             self.check_room(Some(&plan))?;
-            // The first operation of a WebSocket has the free part of the connection.
+            // An operation that runs alone on a WebSocket may be free.
             let memory = &self.server.memory;
             let is_first = self.running.is_empty();
             let mut share =

@@ -1,10 +1,10 @@
 //! Creates and completes the spans of requests.
 //!
 //! # Whose traces are joined
-//! A request of a trusted proxy joins the trace in its `traceparent` header, with the proxy's decision on whether the trace
-//! is sampled. From any other client, that decision would let everyone have all their requests traced. Such a request
-//! begins a trace of its own, which is linked to the client's: this is what OpenTelemetry's instrumentations do at a public
-//! endpoint, and what W3C Trace Context calls to restart a trace.
+//! A request of a trusted proxy joins the trace in its `traceparent` header, with the proxy's decision on whether the
+//! trace is sampled. From any other client, that decision would let everyone have all their requests traced. Such a
+//! request begins a trace of its own, which is linked to the client's: this is what OpenTelemetry's instrumentations do
+//! at a public endpoint, and what W3C Trace Context calls to restart a trace.
 //!
 //! Not here: the collector that receives traces, and the option that enables them (`cli`).
 

@@ -46,9 +46,9 @@ impl fmt::Debug for RecoveryCode {
     }
 }
 
-/// A recovery code that was issued for an account, without the code.
+/// A recovery code that was issued for an account, expired or not, without the code itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PendingRecovery {
+pub struct Recovery {
     /// The moderator who issued the code.
     pub issuer: Moderator,
     /// Time of issue.
@@ -59,7 +59,7 @@ pub struct PendingRecovery {
     pub expires_at: Timestamp,
 }
 
-impl PendingRecovery {
+impl Recovery {
     /// Returns true if the code is valid now or will be.
     #[must_use]
     pub fn is_pending(&self, now: Timestamp) -> bool {
@@ -97,12 +97,8 @@ mod tests {
     #[test]
     fn a_code_is_valid_from_one_time_to_the_other() {
         let [early, from, late, end] = [1, 2, 3, 4].map(Timestamp::from_millis);
-        let recovery = PendingRecovery {
-            issuer: Moderator::Operator,
-            issued_at: early,
-            valid_from: from,
-            expires_at: end,
-        };
+        let recovery =
+            Recovery { issuer: Moderator::Operator, issued_at: early, valid_from: from, expires_at: end };
         assert_eq!([early, from, late, end].map(|now| recovery.is_valid(now)), [false, true, true, false]);
         assert_eq!([early, from, late, end].map(|now| recovery.is_pending(now)), [true, true, true, false]);
     }

@@ -17,14 +17,14 @@ use crate::model::text::Violation;
 /// A password in its prepared form, or as typed. A new password has 8 to 256 bytes in its prepared form.
 ///
 /// # Preparation
-/// Keyboards and systems write the same text in different code points: é as one or as two, a space as U+0020 or U+00A0. So
-/// a password is changed by the rules of the PRECIS profile `OpaqueString` (RFC 8265, section 4.2): each non-ASCII space
-/// becomes an ASCII space, and the text is normalized to NFC. Case and compatible characters stay different.
+/// Keyboards and systems write the same text in different code points: é as one or as two, a space as U+0020 or U+00A0.
+/// So a password is changed by the rules of the PRECIS profile `OpaqueString` (RFC 8265, section 4.2): each non-ASCII
+/// space becomes an ASCII space, and the text is normalized to NFC. Case and compatible characters stay different.
 ///
 /// The profile also rejects characters, which is left out here: its table of them ends with Unicode 6.3, it rejects
 /// characters that users have in their passwords already, such as joined emoji, and it looks at them before the
-/// normalization, so that it rejects Korean in one form and accepts it in another. Without that, the prepared form depends
-/// on no table that grows.
+/// normalization, so that it rejects Korean in one form and accepts it in another. Without that, the prepared form
+/// depends on no table that grows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(Box<[u8]>);
 
@@ -68,8 +68,8 @@ fn prepare(text: &str) -> String {
 pub struct PasswordAttempt {
     /// The password in its prepared form.
     pub prepared: Password,
-    /// The password as typed; `None` if it is the same, or too long. Earlier versions of Fanfold have hashed passwords as
-    /// typed.
+    /// The password as typed; `None` if it is the same, or too long. Earlier versions of Fanfold have hashed passwords
+    /// as typed.
     pub typed: Option<Password>,
 }
 

@@ -29,8 +29,8 @@ fn field(inactivity: Inactivity) -> &'static str {
     }
 }
 
-/// Makes an account inactive since `at`, or for a deletion at `at`, ends its sessions, and revokes its recovery code. Returns
-/// the username; `None` if there is no such user.
+/// Makes an account inactive since `at`, or for a deletion at `at`, ends its sessions, and revokes its recovery code.
+/// Returns the username; `None` if there is no such user.
 pub fn deactivate(
     keys: &Keys,
     user: UserId,
@@ -177,8 +177,9 @@ pub fn due_jobs(keys: &Keys, now: Timestamp, most: usize) -> Command<Vec<(Job, T
     })
 }
 
-/// Reads a portion of a user's jobs, also those that are not due yet, from a cursor of a scan; the first one is 0. Returns
-/// the next cursor, which is 0 after the last portion. A job that exists throughout the scan is read at least once.
+/// Reads a portion of a user's jobs, also those that are not due yet, from a cursor of a scan; the first one is 0.
+/// Returns the next cursor, which is 0 after the last portion. A job that exists throughout the scan is read at least
+/// once.
 pub fn scan_jobs(keys: &Keys, user: UserId, cursor: u64) -> Command<(u64, Vec<Job>)> {
     let scan = command("ZSCAN").key(&keys.account_jobs()).arg(cursor).arg("MATCH").arg(format!("{user}:*"));
     let scan = scan.arg("COUNT").arg(SCANNED).reply::<(u64, Vec<(String, Score)>)>();

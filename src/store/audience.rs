@@ -1,8 +1,8 @@
 //! Storage of daily profile viewers: a tree of shards per profile and day; see [`crate::store::tree`].
 //!
 //! A view is also noted in the slot of the viewer, before it is recorded, so that an erasure finds it: one tree of the
-//! profiles viewed per period of eight days. A note outlives the views of its period. It costs a viewer four to eight bytes
-//! for each profile viewed in the period, and a hundred and some for the period; six periods are stored at most.
+//! profiles viewed per period of eight days. A note outlives the views of its period. It costs a viewer four to eight
+//! bytes for each profile viewed in the period, and a hundred and some for the period; six periods are stored at most.
 //!
 //! Not here: the selection of views to count (`app::audience`).
 
@@ -22,8 +22,8 @@ const SECONDS: i64 = STORED_DAYS * DAY_SECONDS;
 const STORED_DAYS: i64 = DAYS + 2;
 /// Number of days in which a profile that a user views repeatedly is noted once. Part of the stored format.
 const PERIOD: i64 = 8;
-/// Lifetime of a shard of noted profiles, in seconds: that of the shards of viewers which are created on the last day of
-/// its period.
+/// Lifetime of a shard of noted profiles, in seconds: that of the shards of viewers which are created on the last day
+/// of its period.
 const NOTED_SECONDS: i64 = SECONDS + PERIOD * DAY_SECONDS;
 const DAY_SECONDS: i64 = 86_400;
 
@@ -47,8 +47,8 @@ pub fn record(keys: &Keys, user: UserId, day: Day, visitor: UserId) -> Command<b
     tree::path(call(&script::RECORD_VIEW), shards, visitor).arg(SECONDS).reply()
 }
 
-/// Notes that `visitor` views a user's profile on a day, which must be sent before the view is recorded. Returns true if
-/// this had not been noted in the day's period before.
+/// Notes that `visitor` views a user's profile on a day, which must be sent before the view is recorded. Returns true
+/// if this had not been noted in the day's period before.
 pub fn note(keys: &Keys, visitor: UserId, day: Day, user: UserId) -> Command<bool> {
     let shards = |shard| keys.viewed(visitor, period_of(day), shard);
     tree::path(call(&script::RECORD_VIEW), shards, user).arg(NOTED_SECONDS).reply()

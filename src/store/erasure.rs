@@ -64,8 +64,8 @@ pub fn forget(keys: &Keys, user: UserId, tree: Tree, member: UserId) -> Vec<Comm
     }
 }
 
-/// Deletes all keys of a user's slot that have fixed names, except those that go with the record, and the one that keeps the
-/// record from coming back. Returns the number of keys deleted.
+/// Deletes all keys of a user's slot that have fixed names, except those that go with the record, and the one that
+/// keeps the record from coming back. Returns the number of keys deleted.
 pub fn delete_own(keys: &Keys, user: UserId) -> Command<i64> {
     let delete = command("UNLINK").key(&keys.muting(user)).key(&keys.blocking(user));
     let delete = delete.key(&keys.blockers(user)).key(&keys.blocker_count(user)).key(&keys.written(user));

@@ -71,8 +71,8 @@ pub fn mute(keys: &Keys, user: UserId, other: UserId, mute: Mute, limit: u32) ->
     write.arg(other.get()).arg(since.as_millis()).arg(until).arg(name_of(scope)).arg(limit).reply()
 }
 
-/// Removes the mute of `other`, if there is one, which takes a token from the bucket of the two users. Returns the version
-/// after the change; `None` if the user has never had exclusions.
+/// Removes the mute of `other`, if there is one, which takes a token from the bucket of the two users. Returns the
+/// version after the change; `None` if the user has never had exclusions.
 pub fn unmute(
     keys: &Keys,
     user: UserId,
@@ -85,8 +85,8 @@ pub fn unmute(
     write.map(|(wait, version)| Ok(Throttled::check(wait).map(|()| version)))
 }
 
-/// Removes the mute of a user who is erased, or is being erased. The version stays, since nothing of theirs is left to hide.
-/// Returns true if there was such a mute.
+/// Removes the mute of a user who is erased, or is being erased. The version stays, since nothing of theirs is left to
+/// hide. Returns true if there was such a mute.
 pub fn forget(keys: &Keys, user: UserId, other: UserId) -> Command<bool> {
     command("HDEL").key(&keys.muting(user)).arg(other.get()).reply()
 }

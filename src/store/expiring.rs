@@ -1,6 +1,6 @@
-//! Storage of the names of a user's keys that expire and that nothing else names: publish attempts and edits, by the digest
-//! of their idempotency key, and buckets for password attempts, by session. The scripts that write these keys note their
-//! names in the same step (`store/lua/part/expiring.lua`), so that an erasure finds them.
+//! Storage of the names of a user's keys that expire and that nothing else names: publish attempts and edits, by the
+//! digest of their idempotency key, and buckets for password attempts, by session. The scripts that write these keys
+//! note their names in the same step (`store/lua/part/expiring.lua`), so that an erasure finds them.
 //!
 //! A name costs some 50 bytes until its key has expired.
 

@@ -22,7 +22,7 @@
 //! | `ff:{u7}:secret` | hash | `password`: the password hash, a PHC string; or `subject`: the subject that signs in as user 7, see [`crate::store::subject`] |
 //! | `ff:{u7}:sessions` | hash | session token's SHA-256 → session; see [`crate::store::session`]; and `exclusions`, the version of the user's exclusions; see [`crate::store::exclusion`] |
 //! | `ff:{u7}:muting` | hash | user whom user 7 has muted → mute; see [`crate::store::exclusion`] |
-//! | `ff:{u7}:ties:N` | set, sharded | users who have at some time muted user 7, and those whom user 7 has muted, in shard N; see [`crate::store::tie`] |
+//! | `ff:{u7}:ties:N` | set, sharded | users who have at some time muted user 7 or issued a recovery code for user 7, and those for whom user 7 has, in shard N; see [`crate::store::tie`] |
 //! | `ff:{u7}:blocking` | sorted set | users that user 7 blocks, by time: the source of truth for a block |
 //! | `ff:{u7}:fence:9` | string | the version of user 9's exclusions as of the last mirrored change of user 9's block of user 7; see [`crate::store::block`]. Expires after a minute |
 //! | `ff:{u7}:blockers` | sorted set | users who block user 7, or the newest 128 of them, by time; see [`crate::store::compact`] |
@@ -482,7 +482,7 @@ impl Keys {
         self.key(Tag::User(user), "muting")
     }
 
-    /// Returns the key of one shard of the users who may have muted a user, or been muted by them.
+    /// Returns the key of one shard of the users in whose data a user may be named, and who may be named in theirs.
     #[must_use]
     pub fn ties(&self, user: UserId, shard: u32) -> Key<Set> {
         self.key(Tag::User(user), &format!("ties:{shard}"))

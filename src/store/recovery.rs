@@ -2,8 +2,8 @@
 //! codes may be pending.
 //!
 //! The code is in the slot of the user whose password it sets, so that one script checks it and sets the password. The
-//! list of a moderator only serves to revoke the codes when the moderator loses the rights; it may contain users whose codes
-//! are used or revoked.
+//! list of a moderator only serves to revoke the codes when the moderator loses the rights; it may contain users whose
+//! codes are used or revoked.
 //!
 //! Not here: the rules, and the order of the writes (`app::recovery`).
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::moderator::Moderator;
-use crate::model::recovery::PendingRecovery;
+use crate::model::recovery::Recovery;
 use crate::model::secret::{PasswordHash, TokenHash};
 use crate::store::command::{Command, call, command, several, transaction};
 use crate::store::error::Error;
@@ -35,13 +35,14 @@ pub struct StoredRecovery {
     /// Hash of the code.
     pub code: TokenHash,
     /// The code's issuer and times.
-    pub pending: PendingRecovery,
+    pub pending: Recovery,
 }
 
-/// Issues a code for a user, in place of the one before. Returns false, without any effect, if the user can have none now.
+/// Issues a code for a user, in place of the one before. Returns false, without any effect, if the user can have none
+/// now.
 pub fn issue(keys: &Keys, user: UserId, recovery: &StoredRecovery) -> Command<bool> {
     let StoredRecovery { code, pending } = recovery;
-    let PendingRecovery { issuer, issued_at, valid_from, expires_at } = pending;
+    let Recovery { issuer, issued_at, valid_from, expires_at } = pending;
     let issue =
         call(&script::ISSUE_RECOVERY).key(&keys.user(user)).key(&keys.secret(user)).key(&keys.recovery(user));
     let issue = issue.arg(issuer.to_string()).arg(issued_at.as_millis()).arg(expires_at.as_millis());
@@ -59,7 +60,7 @@ pub fn read(keys: &Keys, user: UserId) -> Command<Option<StoredRecovery>> {
         let malformed = || Error::corrupt(format!("the recovery code of user {user} is malformed"));
         let time = |score: Option<Score>| score.map(|Score(at)| at).ok_or_else(malformed);
         let issuer = issuer.and_then(|issuer| issuer.parse().ok()).ok_or_else(malformed)?;
-        let pending = PendingRecovery {
+        let pending = Recovery {
             issuer,
             issued_at: time(issued_at)?,
             valid_from: time(valid_from)?,

@@ -143,8 +143,8 @@ impl FromRedisValue for OpenOutcome {
     }
 }
 
-/// Opens a session if the account is active and the password hash is still `verified`. A moderator's recovery code is revoked
-/// then.
+/// Opens a session if the account is active and the password hash is still `verified`. A moderator's recovery code is
+/// revoked then.
 pub fn open(
     keys: &Keys,
     user: UserId,

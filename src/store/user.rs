@@ -224,8 +224,8 @@ pub(super) fn parse_subject(text: &str) -> Result<Subject, Error> {
     Subject::parse(text).ok_or_else(|| Error::corrupt(format!("{text:?} is not a subject")))
 }
 
-/// Sets a user's password, whether or not their account is active, ends all of their sessions, and revokes their recovery
-/// code. Returns false if there is no such user.
+/// Sets a user's password, whether or not their account is active, ends all of their sessions, and revokes their
+/// recovery code. Returns false if there is no such user.
 pub fn set_password(keys: &Keys, user: UserId, new: &PasswordHash) -> Command<bool> {
     let set = call(&script::SET_PASSWORD).key(&keys.user(user)).key(&keys.secret(user));
     set.key(&keys.sessions(user)).key(&keys.recovery(user)).arg(new.expose()).reply()

@@ -1,9 +1,9 @@
 //! Storage of daily visitors: sets of user ids, spread by CRC32 over shards small enough for Redis to store
 //! each as an integer array.
 //!
-//! The first visit on a day fixes the day's number of shards. When the day is over, the server *closes* the
-//! shards one by one: a closed shard accepts no more visitors, and the server counts those that it contains.
-//! The shards expire after the server has archived the count. Until then, an erasure finds them by the list of closed days.
+//! The first visit on a day fixes the day's number of shards. When the day is over, the server *closes* the shards one
+//! by one: a closed shard accepts no more visitors, and the server counts those that it contains. The shards expire
+//! after the server has archived the count. Until then, an erasure finds them by the list of closed days.
 //!
 //! Not here: the schedule (`app::visit`).
 
@@ -102,8 +102,8 @@ pub fn expire(keys: &Keys, layout: Layout, shard: u32) -> Command<bool> {
     command("EXPIRE").key(&keys.visits(layout, shard)).arg(CLOSED_SECONDS).reply()
 }
 
-/// Records that the shards of a layout expire soon, before it is removed from the recorded days. Forgets those whose shards
-/// have expired.
+/// Records that the shards of a layout expire soon, before it is removed from the recorded days. Forgets those whose
+/// shards have expired.
 pub fn note_closed(keys: &Keys, layout: Layout, now: Timestamp) -> Command<(i64, i64, i64)> {
     let closed = keys.closed_visits();
     let name = format!("{}.{}", layout.day.number(), layout.shards);

@@ -8,28 +8,33 @@
 //! 5. Remove the user from the stars, the regions and the invites, resolve the reports by and about the user, and free
 //!    the subject of another application.
 //! 6. Wait until the archive has recorded the deletions.
-//! 7. Remove the user from the mutes of others, the viewers of profiles and the visitors of days.
+//! 7. Remove the user from the mutes and the recovery codes of others, the viewers of profiles and the visitors of
+//!    days.
 //! 8. Delete all other keys of the user's slot.
 //! 9. Free the name, and remove the user from the set of inactive users.
 //! 10. Erase the record, and revoke the id.
 //!
-//! Every step finds what is left to do by itself, and removes what it has done from where it finds it. So a worker that takes
-//! over an interrupted job repeats the steps from the first, and has less to do each time. The record goes last: as long as
-//! it is there, the job is not done. No call by the user is under way, because the sessions ended at least a minute ago.
+//! Every step finds what is left to do by itself, and removes what it has done from where it finds it. So a worker that
+//! takes over an interrupted job repeats the steps from the first, and has less to do each time. The record goes last:
+//! as long as it is there, the job is not done. No call by the user is under way, because the sessions ended at least a
+//! minute ago.
 //!
 //! # Why nothing is searched
-//! An erasure takes time in proportion to what the account has, however much others have. A search of all keys, as by `SCAN`,
-//! takes five seconds or more of each ten million keys; it finds no key that a cluster moves meanwhile, and a cursor is worth
-//! nothing after a failover. So whatever names a user in another's slot is found from the user's own slot:
+//! An erasure takes time in proportion to what the account has, however much others have. A search of all keys, as by
+//! `SCAN`, takes five seconds or more of each ten million keys; it finds no key that a cluster moves meanwhile, and a
+//! cursor is worth nothing after a failover. So whatever names a user in another's slot is found from the user's own
+//! slot:
 //! - follows, requests and blocks, since they are in both;
-//! - mutes, by ties in both slots that are written before the mute ([`crate::store::tie`]);
-//! - views of profiles, by what the viewer has noted before ([`crate::store::audience`]), and the other way round by the
-//!   viewers of the user's own profile. A note whose view has expired stays up to eight days longer, then expires as well;
+//! - mutes and recovery codes, by ties in both slots that are written before ([`crate::store::tie`]);
+//! - views of profiles, by what the viewer has noted before ([`crate::store::audience`]), and the other way round by
+//!   the viewers of the user's own profile. A note whose view has expired stays up to eight days longer, then expires
+//!   as well;
 //! - visits, because the user's id determines the shard of each day.
 //!
-//! The keys of the slot itself have fixed names, are in a tree, or are named by another key ([`crate::store::expiring`]);
-//! `tests/it/sources/keys.rs` compares the list with all keys. What is found from a list that all users share (invites, jobs)
-//! is read some at a time; open reports are only read if a counter says that some concern the user.
+//! The keys of the slot itself have fixed names, are in a tree, or are named by another key
+//! ([`crate::store::expiring`]); `tests/it/sources/keys.rs` compares the list with all keys. What is found from a list
+//! that all users share (invites, jobs) is read some at a time; open reports are only read if a counter says that some
+//! concern the user.
 //!
 //! A crash of Redis may lose the last tie and keep its mute; `fanfold check --repair` adds ties that are missing.
 //!
@@ -226,8 +231,8 @@ impl App {
         self.erase_visits(user).await
     }
 
-    /// Removes a user from what the members of a tree have, and deletes the tree. Deletes each shard after those below it, so
-    /// that a worker that takes over finds what is left.
+    /// Removes a user from what the members of a tree have, and deletes the tree. Deletes each shard after those below
+    /// it, so that a worker that takes over finds what is left.
     async fn erase_tree(&self, claim: &mut Claim, user: UserId, tree: Tree) -> Result<(), Error> {
         let mut steps = vec![Step::Enter(Shard::ROOT)];
         while let Some(step) = steps.pop() {

@@ -77,8 +77,8 @@ impl App {
         }
     }
 
-    /// Does the jobs of accounts that are due, some of them concurrently, so that a large account does not hold up the others.
-    /// Returns the number of jobs done. A job that fails does not block others.
+    /// Does the jobs of accounts that are due, some of them concurrently, so that a large account does not hold up the
+    /// others. Returns the number of jobs done. A job that fails does not block others.
     pub async fn work_on_accounts(&self) -> Result<usize, Error> {
         let due = account::due_jobs(self.keys(), self.now(), PAGE);
         let due = due.send("account: jobs", self.store()).await?;

@@ -12,8 +12,8 @@
 //! A change of the record runs these steps:
 //! 1. Add a job specific to this call, which a worker takes over after some seconds.
 //! 2. Change the record, and end the sessions. From now on, no one sees the user and their posts.
-//! 3. Make the name and the set agree with the record, and read the record again. Repeat this while it differs. Revoke the
-//!    recovery codes of a user who is no moderator.
+//! 3. Make the name and the set agree with the record, and read the record again. Repeat this while it differs. Revoke
+//!    the recovery codes of a user who is no moderator.
 //! 4. Make the follows agree with it, portion by portion. Each reads the record's slot.
 //! 5. Remove the job.
 //!
@@ -112,8 +112,8 @@ impl App {
         Ok(has_changed)
     }
 
-    /// Ends the rights of a moderator, and revokes the recovery codes that they have issued, under a job. Idempotent. Makes
-    /// four round trips, plus two if there are such codes.
+    /// Ends the rights of a moderator, and revokes the recovery codes that they have issued, under a job. Idempotent.
+    /// Makes four round trips, plus two if there are such codes.
     pub(in crate::app) async fn end_rights(&self, user: UserId) -> Result<(), Error> {
         let job = self.begin_job(user).await?;
         account::set_moderator(self.keys(), user, false).send("moderator: end", self.store()).await?;
@@ -159,8 +159,8 @@ impl App {
         Ok(walk.lists.is_empty())
     }
 
-    /// Revokes the recovery codes of a user who is no moderator, and returns the users whose follows by the user are withheld.
-    /// Makes one round trip, plus two if there are such codes.
+    /// Revokes the recovery codes of a user who is no moderator, and returns the users whose follows by the user are
+    /// withheld. Makes one round trip, plus two if there are such codes.
     async fn begin_walk(&self, user: UserId) -> Result<Vec<UserId>, Error> {
         let mut batch = Batch::new("account: withheld");
         let account = batch.push(account::read(self.keys(), user));

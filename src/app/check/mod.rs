@@ -199,9 +199,9 @@ impl App {
         self.keys().name_shards()
     }
 
-    /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names and subjects, their lists of follows and
-    /// requests, their blocks, the ties of their mutes, their archived post counts, the creation times and visibilities of
-    /// their hot posts, and the replies and quotes of these. With `repair`, repairs faults.
+    /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names and subjects, their lists of
+    /// follows and requests, their blocks, the ties of their mutes, their archived post counts, the creation times and
+    /// visibilities of their hot posts, and the replies and quotes of these. With `repair`, repairs faults.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
         let accounts = self.accounts(&ids).await?.into_iter().flatten();

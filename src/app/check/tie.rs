@@ -10,8 +10,8 @@ use crate::store::batch::Batch;
 use crate::store::{exclusion, tie};
 
 impl App {
-    /// Counts the mutes by these users without ties in the slots of both. With `repair`, adds the ties, or removes the mute if
-    /// the muted user does not exist.
+    /// Counts the mutes by these users without ties in the slots of both. With `repair`, adds the ties, or removes the
+    /// mute if the muted user does not exist.
     pub(super) async fn check_ties(&self, users: &[UserId], repair: bool) -> Result<Findings, Error> {
         let mut batch = Batch::new("check: mutes");
         let tickets = users.iter().map(|user| batch.push(exclusion::muted(self.keys(), *user))).collect();

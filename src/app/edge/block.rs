@@ -72,8 +72,8 @@ impl App {
         Ok(block.and_then(|block| block.version))
     }
 
-    /// Lifts a block, which takes a token if `throttle` is given. Returns the version of the user's exclusions after it;
-    /// `None` if the user has never had any. Makes four round trips, or three if there is no token.
+    /// Lifts a block, which takes a token if `throttle` is given. Returns the version of the user's exclusions after
+    /// it; `None` if the user has never had any. Makes four round trips, or three if there is no token.
     pub(in crate::app) async fn lift_block(
         &self,
         user: UserId,

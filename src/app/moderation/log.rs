@@ -9,8 +9,8 @@ use crate::model::moderator::Moderator;
 use crate::store::moderation_log;
 
 impl App {
-    /// Records an action that a moderator, or the user of a recovery, is about to take. If this fails, the caller must not
-    /// act. Makes one round trip.
+    /// Records an action that a moderator, or the user of a recovery, is about to take. If this fails, the caller must
+    /// not act. Makes one round trip.
     pub(in crate::app) async fn log(
         &self,
         moderator: &Moderator,

@@ -1,5 +1,5 @@
-//! What moderators do: suspend, unsuspend and delete accounts, end sessions, remove posts, invite users ([`invite`]), and
-//! resolve reports ([`report`]). Only the operator sets passwords.
+//! What moderators do: suspend, unsuspend and delete accounts, end sessions, remove posts, invite users ([`invite`]),
+//! and resolve reports ([`report`]). Only the operator sets passwords.
 //!
 //! A moderator is a user to whom the operator has granted this, or the operator. Each action begins with an entry in the
 //! log of the moderators ([`log`]), so that no action lacks one. An action that fails afterwards is in the log as well.
@@ -46,8 +46,8 @@ impl App {
         }
     }
 
-    /// Makes a user a moderator, or ends that. Only the operator can do this. Idempotent. Revokes recovery codes: those that
-    /// the user has issued, if the rights end; one that another moderator has issued for the user, if they begin.
+    /// Makes a user a moderator, or ends that. Only the operator can do this. Idempotent. Revokes recovery codes: those
+    /// that the user has issued, if the rights end; one that another moderator has issued for the user, if they begin.
     pub async fn set_moderator(
         &self,
         moderator: &Moderator,
@@ -139,7 +139,8 @@ impl App {
         Ok(())
     }
 
-    /// Sets the password of a user, ends all their sessions, and revokes their recovery code. Only the operator can do this.
+    /// Sets the password of a user, ends all their sessions, and revokes their recovery code. Only the operator can do
+    /// this.
     pub async fn set_password(
         &self,
         moderator: &Moderator,
@@ -164,8 +165,8 @@ impl App {
         if is_set { Ok(()) } else { Err(no_such_user()) }
     }
 
-    /// Deletes a post, permanently. A moderator can remove their own posts and those of users who are not moderators. The
-    /// operator can remove all. Idempotent. Makes as many round trips as [`App::delete_post`], plus three.
+    /// Deletes a post, permanently. A moderator can remove their own posts and those of users who are not moderators.
+    /// The operator can remove all. Idempotent. Makes as many round trips as [`App::delete_post`], plus three.
     pub async fn remove_post(
         &self,
         moderator: &Moderator,

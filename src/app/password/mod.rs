@@ -66,8 +66,8 @@ pub(super) enum Verdict {
     RightAsTyped(PasswordHash),
     /// The password is wrong.
     Wrong,
-    /// The prepared form is wrong, and another job has displaced this one before the password as typed was verified. Has
-    /// the rejection. The attempt's tokens are not returned: a flood would make guesses free.
+    /// The prepared form is wrong, and another job has displaced this one before the password as typed was verified.
+    /// Has the rejection. The attempt's tokens are not returned: a flood would make guesses free.
     Displaced(Error),
 }
 
@@ -140,8 +140,8 @@ impl Slot {
         Ok(PasswordHash::from_phc(hash.to_string()))
     }
 
-    /// Verifies a password against a hash: its prepared form, and if that is wrong and not what was typed, the password as
-    /// typed. Each waits for a turn. Without a hash, does the same work, and the password is wrong.
+    /// Verifies a password against a hash: its prepared form, and if that is wrong and not what was typed, the password
+    /// as typed. Each waits for a turn. Without a hash, does the same work, and the password is wrong.
     pub(super) async fn verify(
         &self,
         attempt: &PasswordAttempt,

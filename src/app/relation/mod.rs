@@ -2,8 +2,9 @@
 //!
 //! Changes back and forth are throttled, since both users' clients are notified of each: following, unblocking and
 //! unmuting a user takes a token from a bucket of the two users, in the script that makes the change. What ends contact
-//! (unfollowing, blocking, muting) takes none, so that it is possible at any time. A token is only taken for a change of
-//! the viewer's own data, after the other user was found to be visible, so the bucket says nothing about the other user.
+//! (unfollowing, blocking, muting) takes none, so that it is possible at any time. A token is only taken for a change
+//! of the viewer's own data, after the other user was found to be visible, so the bucket says nothing about the other
+//! user.
 //!
 //! Not here: the writes to several slots that a change takes (`app::edge`), and mutes (`app::exclusion`).
 

@@ -6,8 +6,8 @@
 //! with the last one. Only events that were sent count: an event that the subscriber may not see neither delays a later
 //! event nor is delayed noticeably itself.
 //!
-//! Changed relations are reported in the order in which they became due, so that users who change theirs all the time do
-//! not delay those of others.
+//! Changed relations are reported in the order in which they became due, so that users who change theirs all the time
+//! do not delay those of others.
 //!
 //! Not here: reading the relation, and whether the subscriber may see the other user (`app::visibility`).
 
@@ -35,8 +35,8 @@ pub struct RelationWatch {
 }
 
 impl RelationWatch {
-    /// Waits until an event is due, and returns the user whose relation to the subscriber has changed. Several changes of
-    /// one relation may be reported as one.
+    /// Waits until an event is due, and returns the user whose relation to the subscriber has changed. Several changes
+    /// of one relation may be reported as one.
     ///
     /// Fails with [`Rejection::Resync`] if changes may have been missed.
     pub async fn next(&mut self) -> Result<UserId, Error> {

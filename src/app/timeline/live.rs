@@ -201,8 +201,8 @@ impl TimelineWatch {
         }
     }
 
-    /// Loads the next event that the viewer may see. Returns false if there is no event yet, or the store is unavailable.
-    /// If called again before [`TimelineWatch::take`], reads again whether the viewer may see the event.
+    /// Loads the next event that the viewer may see. Returns false if there is no event yet, or the store is
+    /// unavailable. If called again before [`TimelineWatch::take`], reads again whether the viewer may see the event.
     pub async fn prepare(&mut self) -> Result<bool, Error> {
         match self.find().await {
             Ok(is_found) => Ok(is_found),
@@ -210,7 +210,8 @@ impl TimelineWatch {
         }
     }
 
-    /// Returns the event that [`TimelineWatch::prepare`] has loaded, and the position after it; `None` if there is none.
+    /// Returns the event that [`TimelineWatch::prepare`] has loaded, and the position after it; `None` if there is
+    /// none.
     pub fn take(&mut self) -> Option<(TimelineEvent, Seen)> {
         let found = self.found.as_mut()?;
         if let Some((removal, at)) = found.removal() {

@@ -2,8 +2,8 @@
 //!
 //! An object costs 1 and any other field 0.1. The cost of selections on list entries is multiplied by the list's
 //! maximum number of entries. The cost is therefore known from the requested page sizes, before anything is read. It is
-//! a prediction; the budget (`crate::budget`) bounds actual use, and entries beyond a predicted number pay before they are
-//! made (`entry`).
+//! a prediction; the budget (`crate::budget`) bounds actual use, and entries beyond a predicted number pay before they
+//! are made (`entry`).
 
 use apollo_compiler::Node;
 use apollo_compiler::executable::Field;
@@ -122,8 +122,8 @@ impl Costs {
         CostMark(self.parts)
     }
 
-    /// Sets the cost to that of the mark. The selections on the types of an abstract type begin at the same mark, and only
-    /// the most expensive one counts: an object has one type.
+    /// Sets the cost to that of the mark. The selections on the types of an abstract type begin at the same mark, and
+    /// only the most expensive one counts: an object has one type.
     pub(super) fn set(&mut self, mark: CostMark) {
         self.parts = mark.0;
     }

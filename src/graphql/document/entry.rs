@@ -13,8 +13,8 @@ use async_graphql::parser::types::{Selection, SelectionSet};
 /// Number of parts per unit of cost.
 pub(super) const PARTS: u64 = 10;
 
-/// What the entries of an operation's lists cost, by the position of the list's field. A field that occurs several times,
-/// in a fragment, has the greater cost.
+/// What the entries of an operation's lists cost, by the position of the list's field. A field that occurs several
+/// times, in a fragment, has the greater cost.
 pub(in crate::graphql) type EntryCosts = HashMap<Pos, EntryCost>;
 
 /// What an entry of a list costs.
@@ -37,7 +37,8 @@ impl EntryCost {
 
     fn greater(self, other: Self) -> Self {
         Self {
-            // A page has no more entries than its argument states, so only assumed sizes are exceeded, which are constant.
+            // A page has no more entries than its argument states, so only assumed sizes are exceeded, which are
+            // constant.
             predicted: self.predicted.max(other.predicted),
             parts: self.parts.max(other.parts),
             name_bytes: self.name_bytes.max(other.name_bytes),
@@ -50,8 +51,8 @@ pub(super) fn add(costs: &mut EntryCosts, at: Pos, cost: EntryCost) {
     costs.entry(at).and_modify(|other| *other = other.greater(cost)).or_insert(cost);
 }
 
-/// Returns the length of the names that an object with these selections has in a response, in bytes. A list below counts
-/// as one entry.
+/// Returns the length of the names that an object with these selections has in a response, in bytes. A list below
+/// counts as one entry.
 pub(super) fn name_bytes(selections: &SelectionSet) -> u64 {
     /// Quotes, colon and comma.
     const PUNCTUATION: u64 = 4;

@@ -342,8 +342,8 @@ impl<'a> Builder<'a> {
         Ok(Value::String(text.to_owned()))
     }
 
-    /// Adds the memory for a value or an alias. Rejects the operation if these are too large in total, because a variable
-    /// sent once may be used in many places, and a fragment spread in many.
+    /// Adds the memory for a value or an alias. Rejects the operation if these are too large in total, because a
+    /// variable sent once may be used in many places, and a fragment spread in many.
     fn weigh(&mut self, bytes: usize) -> Result<(), RequestError> {
         self.bytes += bytes;
         if self.bytes > MOST_BYTES {

@@ -300,8 +300,8 @@ impl ModerationMutation {
         Some(changed.await.map(EndSessionsPayload::from))
     }
 
-    /// For moderators: deletes a post of any user, permanently. Only the operator of the server can remove posts of other
-    /// moderators. Idempotent.
+    /// For moderators: deletes a post of any user, permanently. Only the operator of the server can remove posts of
+    /// other moderators. Idempotent.
     async fn remove_post(
         &self,
         context: &Context<'_>,

@@ -39,7 +39,8 @@ pub(super) struct RecoverAccountInput {
 /// Payload of `issueRecoveryCode`.
 #[derive(SimpleObject)]
 pub(super) struct IssueRecoveryCodePayload {
-    /// The code, to be given to the user outside of this server. It is a secret, and returned only here; null on failure.
+    /// The code, to be given to the user outside of this server. It is a secret, and returned only here; null on
+    /// failure.
     code: Option<String>,
     /// The time from which the code is valid; null on failure.
     valid_from: Option<DateTime>,
@@ -67,9 +68,9 @@ pub(super) struct RecoverAccountPayload {
 
 #[Object]
 impl RecoveryMutation {
-    /// For moderators: issues a recovery code for a user who has lost the password, in place of the one before. It becomes
-    /// valid after a delay, and is revoked if the user signs in, changes the password or cancels it until it is used. Moderators
-    /// cannot recover their own accounts and those of other moderators.
+    /// For moderators: issues a recovery code for a user who has lost the password, in place of the one before. It
+    /// becomes valid after a delay, and is revoked if the user signs in, changes the password or cancels it until it is
+    /// used. Moderators cannot recover their own accounts and those of other moderators.
     async fn issue_recovery_code(
         &self,
         context: &Context<'_>,
@@ -90,8 +91,8 @@ impl RecoveryMutation {
         }))
     }
 
-    /// Revokes the recovery code that a moderator has issued for the viewer, `Viewer.pendingRecovery`. Idempotent. A code of
-    /// the operator of the server cannot be cancelled: the user error is `NOT_YOURS`.
+    /// Revokes the recovery code that a moderator has issued for the viewer, `Viewer.pendingRecovery`. Idempotent. A
+    /// code of the operator of the server cannot be cancelled: the user error is `NOT_YOURS`.
     async fn cancel_recovery(&self, context: &Context<'_>) -> Option<Result<CancelRecoveryPayload, Error>> {
         let scope = Scope::of(context);
         let done = scope.app.cancel_recovery(scope.viewer()).await;
@@ -101,9 +102,9 @@ impl RecoveryMutation {
         }))
     }
 
-    /// Sets the password of a user with a recovery code, which is used up, and ends all sessions of the user. Sign in with
-    /// the new password afterwards. If the username or the code is wrong, or the code is not valid now, the user error is
-    /// `WRONG_CREDENTIALS`.
+    /// Sets the password of a user with a recovery code, which is used up, and ends all sessions of the user. Sign in
+    /// with the new password afterwards. If the username or the code is wrong, or the code is not valid now, the user
+    /// error is `WRONG_CREDENTIALS`.
     async fn recover_account(
         &self,
         context: &Context<'_>,

@@ -13,21 +13,21 @@ use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user::User;
 use crate::model::recovery;
 
-/// A recovery code for the viewer's account that may still be used. Someone who has the code can set the password while it
-/// is valid.
+/// A recovery code for the viewer's account that may still be used. Someone who has the code can set the password while
+/// it is valid.
 pub(in crate::graphql) struct PendingRecovery {
     scope: Arc<Scope>,
-    pending: recovery::PendingRecovery,
+    pending: recovery::Recovery,
 }
 
 impl PendingRecovery {
-    pub(in crate::graphql) fn new(scope: &Arc<Scope>, pending: recovery::PendingRecovery) -> Self {
+    pub(in crate::graphql) fn new(scope: &Arc<Scope>, pending: recovery::Recovery) -> Self {
         Self { scope: Arc::clone(scope), pending }
     }
 }
 
-/// A recovery code for the viewer's account that may still be used. Someone who has the code can set the password while it
-/// is valid.
+/// A recovery code for the viewer's account that may still be used. Someone who has the code can set the password while
+/// it is valid.
 #[Object(directive = cache_control::apply(Private))]
 impl PendingRecovery {
     /// The time at which the code was issued.

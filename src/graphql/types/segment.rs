@@ -94,8 +94,8 @@ pub(in crate::graphql) struct MentionSegment {
 }
 
 segment! {
-    /// A mention: an @ and a username, in the case in which the author wrote it. A post has at most ten mentions; further
-    /// ones are plain text.
+    /// A mention: an @ and a username, in the case in which the author wrote it. A post has at most ten mentions;
+    /// further ones are plain text.
     MentionSegment {
         /// The mentioned user; null if there is no user of this name, or if they are hidden from the viewer.
         async fn user(&self, context: &Context<'_>) -> Option<Result<User, Error>> {

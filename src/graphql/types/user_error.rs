@@ -41,11 +41,12 @@ pub(in crate::graphql) enum UserErrorCode {
     Blocked,
     /// The viewer already follows the maximum number of users, counting those whom the viewer has requested to follow.
     FollowLimit,
-    /// The list to which the user would be added has reached its maximum length.
+    /// The list has reached its maximum length, for example of muted users, or of pending recovery codes of a
+    /// moderator.
     ListLimit,
     /// The post cannot be that visible, or the post that it quotes is not visible to everyone.
     Visibility,
-    /// The object belongs to another user.
+    /// The object belongs to another user, or to the operator of the server.
     NotYours,
     /// The idempotency key was already used for a different request.
     IdempotencyMismatch,

@@ -106,8 +106,8 @@ impl Viewer {
         }
     }
 
-    /// The recovery code for the viewer's account that may still be used; null if there is none. If the viewer has not asked
-    /// for it, `cancelRecovery` revokes it. `Subscription.pendingRecoveryChanged` reports changes.
+    /// The recovery code for the viewer's account that may still be used; null if there is none. If the viewer has not
+    /// asked for it, `cancelRecovery` revokes it. `Subscription.pendingRecoveryChanged` reports changes.
     async fn pending_recovery(&self) -> Option<Result<PendingRecovery, Error>> {
         let pending = self.scope.loader.load(PendingRecoveryOf(self.signed_in.user)).await;
         pending.map(|pending| pending.map(|pending| PendingRecovery::new(&self.scope, pending))).transpose()

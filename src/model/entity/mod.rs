@@ -81,8 +81,8 @@ fn parse(characters: &Characters<'_>) -> Vec<Entity> {
     found.into_iter().map(entity).collect()
 }
 
-/// Divides a content into segments: at most [`MOST_MENTIONS`] mentions, [`MOST_TAGS`] hashtags, [`MOST_LINKS`] links, and the
-/// texts between them. Occurrences count, also of the same name: each becomes an object.
+/// Divides a content into segments: at most [`MOST_MENTIONS`] mentions, [`MOST_TAGS`] hashtags, [`MOST_LINKS`] links,
+/// and the texts between them. Occurrences count, also of the same name: each becomes an object.
 #[must_use]
 pub fn segments(content: &str) -> Vec<Segment<'_>> {
     let mut segments = Segments { content, at: 0, start: 0, list: Vec::new() };

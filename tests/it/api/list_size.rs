@@ -1,5 +1,5 @@
-//! Lists that are as long as what is stored: entries beyond the size that the schema states are paid for before they are
-//! made.
+//! Lists that are as long as what is stored: entries beyond the size that the schema states are paid for before they
+//! are made.
 
 use std::collections::BTreeSet;
 
@@ -25,8 +25,8 @@ struct Case {
     selection: &'static str,
 }
 
-/// Returns the lists of the schema, or only those whose assumed size no argument replaces. A payload's `userErrors` are one
-/// list.
+/// Returns the lists of the schema, or only those whose assumed size no argument replaces. A payload's `userErrors` are
+/// one list.
 fn lists(only_assumed: bool) -> BTreeSet<String> {
     let schema = Schema::parse_and_validate(fanfold::graphql::sdl(), "schema.graphql").unwrap();
     let is_meant = |field: &FieldDefinition| {

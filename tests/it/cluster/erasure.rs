@@ -65,7 +65,8 @@ async fn nothing_is_left_of_an_account_that_was_erased_while_slots_moved() {
     assert!(left(&cluster).len() > 20, "{:?}", left(&cluster));
     app.delete_account(&users[0], Some(PASSWORD), None).await.unwrap();
     clock.advance(Duration::from_secs(61));
-    // The slots of the erased user and of another are half moved, so the worker may have to leave the job to a later one.
+    // The slots of the erased user and of another are half moved, so the worker may have to leave the job to a later
+    // one.
     let moving = ["ff:{u1}:user", "ff:{u2}:user"].map(|key| cluster.begin_to_move_slot(key));
     for moving in &moving {
         for key in moving.keys(5) {

@@ -1,5 +1,5 @@
-//! The memory of what clients send before the server has read a whole request or message, and for how long they can hold
-//! it.
+//! The memory of what clients send before the server has read a whole request or message, and for how long they can
+//! hold it.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
-//! Memory for requests and responses in progress: clients that send and do not finish, or do not read, occupy no more than
-//! the part of their address, and get an error that says so. Others are served.
+//! Memory for requests and responses in progress: clients that send and do not finish, or do not read, occupy no more
+//! than the part of their address, and get an error that says so. Others are served.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -199,8 +199,8 @@ fn the_trace_of_a_request_has_its_round_trips_and_queries() {
     assert!(!everything.contains("correct horse") && !everything.contains("totalCount"));
 }
 
-/// Returns the traces of two requests to a server with this sampler, each with its id and the spans that it is linked to.
-/// The client of the first request asks for a trace, and that of the second for none.
+/// Returns the traces of two requests to a server with this sampler, each with its id and the spans that it is linked
+/// to. The client of the first request asks for a trace, and that of the second for none.
 fn traces_with(sampler: &str, options: &[&str]) -> Vec<(String, Vec<String>)> {
     let redis = Redis::start();
     let collector = Collector::start();

@@ -25,7 +25,7 @@ use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Position, Window};
 use crate::model::post::Post;
-use crate::model::recovery::PendingRecovery;
+use crate::model::recovery::Recovery;
 use crate::model::region::Region;
 use crate::model::relation::{ListKind, Mute};
 use crate::model::session::{Session, SessionId};
@@ -202,7 +202,7 @@ pub struct OwnAccount {
 #[derive(Clone, Debug)]
 pub struct OwnRecovery {
     /// The code's issuer and times.
-    pub pending: PendingRecovery,
+    pub pending: Recovery,
     /// The moderator who has issued the code; `None` for the operator, and if the owner cannot see the moderator.
     pub issuer: Option<VisibleUser>,
 }

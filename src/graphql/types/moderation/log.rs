@@ -51,8 +51,8 @@ impl ModerationLogEntry {
         self.entry.logged.moderator.user().is_none()
     }
 
-    /// The account of the moderator who acted or, for `CANCEL_RECOVERY` and `RECOVER_ACCOUNT`, of the user themselves; null
-    /// for the operator, and if the user was deleted.
+    /// The account of the moderator who acted or, for `CANCEL_RECOVERY` and `RECOVER_ACCOUNT`, of the user themselves;
+    /// null for the operator, and if the user was deleted.
     async fn moderator(&self) -> Option<&Account> {
         self.moderator.as_ref()
     }

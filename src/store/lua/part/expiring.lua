@@ -1,8 +1,8 @@
 -- Shared part of the scripts that write keys of a user that expire, and whose names nothing else has, see
 -- `store::expiring`.
 
--- Time for which the name of a key that has expired stays, in milliseconds: longer than it takes until the key is written
--- for the last time, which renews its lifetime.
+-- Time for which the name of a key that has expired stays, in milliseconds: longer than it takes until the key is
+-- written for the last time, which renews its lifetime.
 local STAYS = 600000
 
 -- Notes a key that expires in `life` milliseconds, by the part of its name after the tag, and forgets those that have
