@@ -102,7 +102,7 @@ pub struct Budget {
     limits: Amounts,
     used: [AtomicU64; Resource::ALL.len()],
     exceeded: OnceLock<Exceeded>,
-    /// Wakes those who wait for [`Self::exceeded`].
+    /// Notifies [`Self::over`].
     is_over: Notify,
     /// True once a statement of the operation has failed because the archive is unavailable.
     lacks_archive: AtomicBool,

@@ -1,7 +1,7 @@
 //! Accepts, serves and closes connections.
 //!
-//! Not here: the maximum number of connections, and the choice of idle connections to close (`http::peer`); what a
-//! client may send and for how long (`http::inbound`).
+//! Not here: the maximum number of connections, and the choice of idle connections to close (`http::peer`); the size of
+//! request heads, and the time within which they arrive (`http::inbound`).
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

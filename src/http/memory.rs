@@ -274,6 +274,8 @@ impl Full {
 mod tests {
     use std::net::IpAddr;
 
+    use http_body_util::BodyExt as _;
+
     use super::*;
 
     fn memory(most: usize) -> Arc<Memory> {
@@ -315,6 +317,35 @@ mod tests {
         assert_eq!((other.resize(11), other.resize(71)), (Ok(()), Err(Full::All)));
         let mut unknown = memory.share_of_many(None);
         assert_eq!((unknown.resize(58), unknown.resize(59)), (Ok(()), Err(Full::All)));
+    }
+
+    #[tokio::test]
+    async fn a_response_occupies_memory_until_its_last_chunk_is_sent() {
+        let memory = memory(CHUNK);
+        let share = memory.share_of_many(Some(address(1)));
+        let mut body = share.hold(Response::new(vec![0; 2 * CHUNK + 1].into()), true).unwrap().into_body();
+        let mut chunks = Vec::new();
+        while let Some(frame) = body.frame().await {
+            chunks.push(frame.unwrap().into_data().unwrap());
+        }
+        drop(body);
+        assert_eq!(chunks.iter().map(Bytes::len).collect::<Vec<_>>(), [CHUNK, CHUNK, 1]);
+        chunks.truncate(1);
+        assert_eq!(memory.occupied(), 2 * CHUNK + 1);
+        chunks.clear();
+        assert_eq!(memory.occupied(), 0);
+    }
+
+    #[test]
+    fn the_response_to_a_mutation_gets_memory_and_one_to_a_query_does_not() {
+        let memory = memory(80);
+        let mut other = memory.share_of_many(None);
+        assert_eq!(other.resize(80), Ok(()));
+        let mut share = memory.share_of_many(Some(address(1)));
+        assert_eq!((share.fill(20, true), memory.occupied()), (Err(Full::All), 80));
+        assert_eq!((share.fill(20, false), memory.occupied()), (Ok(()), 100));
+        drop(share);
+        assert_eq!(memory.occupied(), 80);
     }
 
     #[test]

@@ -32,9 +32,9 @@
 //! - visits, because the user's id determines the shard of each day.
 //!
 //! The keys of the slot itself have fixed names, are in a tree, or are named by another key
-//! ([`crate::store::expiring`]); `tests/it/sources/keys.rs` compares the list with all keys. What is found from a list
-//! that all users share (invites, jobs) is read some at a time; open reports are only read if a counter says that some
-//! concern the user.
+//! ([`crate::store::expiring`]); `tests/it/sources/keys.rs` compares the list with all keys. Lists that
+//! all users share are limited (invites) or read some at a time (jobs); open reports are only read if a counter says that
+//! some concern the user.
 //!
 //! A crash of Redis may lose the last tie and keep its mute; `fanfold check --repair` adds ties that are missing.
 //!

@@ -83,4 +83,14 @@ mod tests {
         assert_eq!([0, 8, 9, 13].map(|count| cost.excess(count)), [0, 0, 2, 6]);
         assert_eq!(cost.excess(usize::MAX), u64::MAX.div_ceil(PARTS));
     }
+
+    #[test]
+    fn a_field_of_several_places_has_the_greatest_number_and_cost() {
+        let cost = |predicted, parts| EntryCost { predicted, parts, name_bytes: parts };
+        let mut costs = EntryCosts::new();
+        for cost in [cost(1, 30), cost(100, 10), cost(2, 20)] {
+            add(&mut costs, Pos::default(), cost);
+        }
+        assert_eq!(costs[&Pos::default()], EntryCost { predicted: 100, parts: 30, name_bytes: 30 });
+    }
 }

@@ -314,6 +314,27 @@ async fn operations_that_share_a_large_fragment_are_rejected_together() {
 }
 
 #[tokio::test]
+async fn values_and_aliases_that_are_used_many_times_are_bounded() {
+    let world = World::new().await;
+    let long = "x".repeat(20_000);
+    let message = "The document is too complex: its values and aliases have more than 262144 bytes.";
+    for (count, is_bounded) in [(2, false), (20, true)] {
+        let users = |selection: &str| {
+            let users =
+                (0..count).map(|number| format!("u{number}: user(by: {{ id: $id }}) {{ {selection} }}"));
+            users.collect::<Vec<_>>().join(" ")
+        };
+        let of_values = format!("query($id: ID!) {{ {} }}", users("id"));
+        let of_aliases =
+            format!("query($id: ID!) {{ {} }} fragment F on User {{ {long}: id }}", users("...F"));
+        for (query, id) in [(of_values, &*long), (of_aliases, "x")] {
+            let response = world.ask(None, &query, json!({ "id": id })).await;
+            assert_eq!(response["errors"][0]["message"] == message, is_bounded, "{response}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn statements_to_the_archive_are_bounded() {
     let options = ["--graphql-statement-limit", "10", "--post-hot-limit", "1"];
     let (world, reader) = reader(&options).await;

@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::Instant;
 
-use crate::harness::server::{Server, eventually, memory};
+use crate::harness::server::{Server, connected, eventually, memory};
 use crate::harness::socket::Socket;
-use crate::harness::wait::LIMIT;
 use crate::harness::world::Redis;
 
 const REQUEST: &[u8] = b"GET /graphql?query={__typename} HTTP/1.1\r\nhost: localhost\r\n\r\n";
@@ -19,14 +18,6 @@ const REQUEST: &[u8] = b"GET /graphql?query={__typename} HTTP/1.1\r\nhost: local
 const LARGE: usize = 60_000;
 /// Time after which what has not arrived completely is dropped, in seconds, and a machine that is busy.
 const DROPPED_WITHIN: Duration = Duration::from_secs(40);
-
-fn connect(server: &Server) -> TcpStream {
-    let stream = TcpStream::connect(&server.address).unwrap();
-    stream.set_nodelay(true).unwrap();
-    stream.set_read_timeout(Some(LIMIT)).unwrap();
-    stream.set_write_timeout(Some(LIMIT)).unwrap();
-    stream
-}
 
 /// Sends a request over a connection that stays open, and reads the response.
 fn request(stream: &mut TcpStream) -> String {
@@ -68,7 +59,7 @@ fn growth(server: &Server, before: u64) -> u64 {
 fn unfinished_heads_take_little_memory_for_a_short_time_on_later_requests_as_well() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
-    let mut streams: Vec<TcpStream> = (0..1_000).map(|_| connect(&server)).collect();
+    let mut streams: Vec<TcpStream> = (0..1_000).map(|_| connected(&server.address)).collect();
     for stream in &mut streams {
         assert!(request(stream).starts_with("HTTP/1.1 200"));
     }
@@ -91,7 +82,7 @@ fn unfinished_heads_take_little_memory_for_a_short_time_on_later_requests_as_wel
 fn bodies_that_arrive_byte_by_byte_take_their_own_size() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
-    let mut streams: Vec<TcpStream> = (0..50).map(|_| connect(&server)).collect();
+    let mut streams: Vec<TcpStream> = (0..50).map(|_| connected(&server.address)).collect();
     let head = "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 60000\r\n\r\n";
     for stream in &mut streams {
         stream.write_all(head.as_bytes()).unwrap();
@@ -106,46 +97,6 @@ fn bodies_that_arrive_byte_by_byte_take_their_own_size() {
     }
     let grown = growth(&server, before);
     assert!(grown < 16, "50 bodies of 200 bytes take {grown} MiB");
-}
-
-/// Begins a request of a client behind a proxy, with all but the end of a large body.
-fn begin_body(server: &Server, client: &str) -> TcpStream {
-    let mut stream = connect(server);
-    write!(stream, "POST /graphql HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: {client}\r\ncontent-type: application/json\r\ncontent-length: {LARGE}\r\n\r\n").unwrap();
-    // The server does not read the rest of a body that it rejects.
-    let _ = stream.write_all(&vec![b' '; LARGE - 1]);
-    stream
-}
-
-#[test]
-fn large_requests_of_an_address_share_a_limit_and_other_requests_need_none() {
-    let redis = Redis::start();
-    let options = ["--http-trusted-proxies", "127.0.0.1", "--http-memory-limit", "67108864"];
-    let server = Server::over(&redis, &options);
-    let (client, other) = ("198.51.100.1", "198.51.100.2");
-    let held: Vec<TcpStream> = (0..200).map(|_| begin_body(&server, client)).collect();
-    // There is room for 139 of them.
-    let mut response = [0; 1_024];
-    let mut is_rejected = |stream: &TcpStream| {
-        stream.set_nonblocking(true).unwrap();
-        stream.peek(&mut response).is_ok_and(|length| {
-            let response = String::from_utf8_lossy(&response[..length]).into_owned();
-            assert!(
-                response.starts_with("HTTP/1.1 429 ") && response.contains("retry-after: 2"),
-                "{response}"
-            );
-            true
-        })
-    };
-    assert!(eventually(|| held.iter().filter(|stream| is_rejected(stream)).count() >= 200 - 139));
-    let status = |client: &str, length: usize| {
-        let body = format!("{:length$}", json!({ "query": "{ __typename }" }).to_string());
-        server.send_with("POST /graphql", &format!("x-forwarded-for: {client}\r\n"), &body).0
-    };
-    assert_eq!([status(client, 8_000), status(other, LARGE)], [200, 200]);
-    drop(held);
-    assert!(eventually(|| status(client, 8_000) == 200));
-    assert_eq!(status(client, LARGE), 200, "the share is free again");
 }
 
 /// Returns the beginning of a frame of a text, masked with zeros. `is_last` means that no further frame belongs to it.
@@ -178,6 +129,23 @@ async fn messages_of_sockets_must_arrive_in_time() {
         assert!(began.elapsed() > Duration::from_secs(8), "{:?}", began.elapsed());
         assert_eq!(closed, json!([4408, "The message did not arrive within 10 seconds"]));
     }
+}
+
+#[tokio::test]
+async fn frames_of_a_message_count_though_they_are_empty() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let mut socket = Socket::acknowledged(&server, None).await;
+    let empty = [0, 0x80, 0, 0, 0, 0].repeat(100);
+    send_raw(&mut socket, &[frame(true, false, 200), vec![b' '; 200]].concat()).await;
+    let stream = socket.0.get_mut();
+    // The server closes the socket before it has read all of them.
+    for _ in 0..400 {
+        if stream.write_all(&empty).await.is_err() {
+            break;
+        }
+    }
+    assert_eq!(socket.receive().await, json!([1009, "The message is too large"]));
 }
 
 #[tokio::test]
@@ -263,7 +231,7 @@ fn the_large_head_of_an_event_stream_counts_until_the_stream_ends() {
     );
     let mut open = Vec::new();
     for _ in 0..200 {
-        let (mut stream, mut status) = (connect(&server), [0; 12]);
+        let (mut stream, mut status) = (connected(&server.address), [0; 12]);
         // A rejected connection may be closed before the head is sent, and reset before the response is read.
         let is_sent = stream.write_all(head.as_bytes()).is_ok();
         if is_sent && stream.read_exact(&mut status).is_ok() && &status == b"HTTP/1.1 200" {
@@ -279,7 +247,7 @@ fn a_connection_ends_with_a_request_that_has_a_large_head() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     for (size, is_closed) in [(1_000, false), (20_000, true)] {
-        let mut stream = connect(&server);
+        let mut stream = connected(&server.address);
         let filler = "x".repeat(size);
         write!(
             stream,

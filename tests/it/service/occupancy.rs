@@ -19,7 +19,7 @@ use crate::harness::world::Redis;
 
 /// The limit of a server in these tests, and the part of an address.
 const LIMIT_BYTES: &str = "8388608";
-const PART: f64 = 1_048_576.0;
+const PART_OF_ADDRESS: f64 = 1_048_576.0;
 
 fn server(redis: &Redis, options: &[&str]) -> Server {
     Server::over(redis, &[&["--http-memory-limit", LIMIT_BYTES], options].concat())
@@ -81,18 +81,28 @@ async fn unfinished_bodies_occupy_the_part_of_their_address() {
         )
         .unwrap();
     }
-    assert!(eventually(|| occupied(&server) > PART - 130_000.0));
+    assert!(eventually(|| occupied(&server) > PART_OF_ADDRESS - 130_000.0));
     assert_others_are_served(&server);
-    assert!(occupied(&server) <= PART);
+    assert!(occupied(&server) <= PART_OF_ADDRESS);
+    // A small request of the same address needs no shared memory.
+    let mut small = connect_from(&server, [127, 0, 0, 1]);
+    ask(&mut small, "{ __typename }");
+    assert_eq!(status(&mut small), 200);
     // Those that found no room have an answer without sending the rest.
-    let refused = open.iter_mut().filter_map(|stream| {
+    let rejected = open.iter_mut().filter_map(|stream| {
         stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-        let mut head = [0; 12];
-        stream.read_exact(&mut head).ok()?;
-        Some(String::from_utf8_lossy(&head)[9..].to_owned())
+        let mut head = [0; 1_024];
+        let length = stream.read(&mut head).ok()?;
+        Some(String::from_utf8_lossy(&head[..length]).into_owned())
     });
-    let refused: Vec<String> = refused.collect();
-    assert!(refused.len() >= 12 && refused.iter().all(|status| status == "429"), "{refused:?}");
+    let rejected: Vec<String> = rejected.collect();
+    assert!(
+        rejected.len() >= 12
+            && rejected
+                .iter()
+                .all(|head| head.starts_with("HTTP/1.1 429 ") && head.contains("retry-after: 2\r\n")),
+        "{rejected:?}"
+    );
     drop(open);
     assert!(eventually(|| occupied(&server) < 1.0), "the memory is free");
 }
@@ -151,24 +161,25 @@ async fn operations_that_wait_occupy_the_part_of_their_address() {
     first.subscribe("1", &large_subscription(), Value::Null).await;
     assert!(eventually(|| occupied(&server) > 600_000.0));
     second.subscribe("2", &large_subscription(), Value::Null).await;
-    let refused = second.receive().await;
-    assert_eq!(refused["payload"][0]["extensions"]["code"], "RATE_LIMITED", "{refused}");
-    assert!(occupied(&server) <= PART);
+    let rejected = second.receive().await;
+    assert_eq!(rejected["payload"][0]["extensions"]["code"], "RATE_LIMITED", "{rejected}");
+    assert!(occupied(&server) <= PART_OF_ADDRESS);
     first.send(json!({ "type": "complete", "id": "1" })).await;
     assert!(eventually(|| occupied(&server) < 1.0), "the memory is free");
     second.subscribe("2", &large_subscription(), Value::Null).await;
     assert!(eventually(|| occupied(&server) > 600_000.0));
-    // One socket has a limit of its own, whatever others do.
+}
+
+#[tokio::test]
+async fn an_operation_that_runs_alone_on_a_socket_may_occupy_nothing() {
     let redis = Redis::start();
-    let alone = Server::over(&redis, &[]);
-    let token = alone.token("ada");
-    let mut socket = Socket::acknowledged(&alone, Some(&token)).await;
-    for number in 0..4 {
-        socket.subscribe(&number.to_string(), &large_subscription(), Value::Null).await;
-    }
-    let refused = socket.receive().await;
-    let message = refused["payload"][0]["message"].as_str().unwrap();
-    assert!(message.contains("the operations of a socket may together occupy 2097152 bytes"), "{message}");
+    let server = server(&redis, &[]);
+    let token = server.token("ada");
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
+    socket.watch_relations("subscription { relationChanged { status } }").await;
+    assert!(occupied(&server) < 1.0);
+    socket.subscribe("second", "subscription { relationChanged { status } }", Value::Null).await;
+    assert!(eventually(|| occupied(&server) > 100.0));
 }
 
 #[tokio::test]
@@ -183,8 +194,8 @@ async fn unfinished_messages_occupy_the_part_of_their_address() {
         drop(futures::SinkExt::send(&mut socket.0, Message::Frame(begin)).await);
         open.push(socket);
     }
-    assert!(eventually(|| occupied(&server) > PART - 130_000.0));
-    assert!(occupied(&server) <= PART);
+    assert!(eventually(|| occupied(&server) > PART_OF_ADDRESS - 130_000.0));
+    assert!(occupied(&server) <= PART_OF_ADDRESS);
     assert_eq!(
         open[29].receive().await,
         json!([

@@ -280,7 +280,7 @@ async fn the_total_size_of_the_documents_of_a_socket_is_limited() {
         socket.subscribe(&number.to_string(), &query, Value::Null).await;
     }
     let received = socket.receive().await;
-    let message = "Limit exceeded: the operations of a socket may together have 4000 selections.";
+    let message = "Limit exceeded: the operations of a socket may together occupy 2097152 bytes.";
     assert_eq!(received["payload"][0]["message"], message, "{received}");
     let taken = received["id"].as_str().unwrap().parse::<u32>().unwrap();
     assert!((8..12).contains(&taken), "{taken} of 380 selections each");

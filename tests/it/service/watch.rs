@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::harness::case::{cases, share};
 use crate::harness::feed::{TIMELINE, follow, publish};
-use crate::harness::server::{Server, eventually};
+use crate::harness::server::{Server, command, eventually};
 use crate::harness::socket::Socket;
 use crate::harness::wait::LIMIT;
 use crate::harness::world::Redis;
@@ -271,6 +271,24 @@ async fn an_event_that_the_viewer_may_not_see_costs_nothing() {
     // An event that the viewer may see costs what it costs without the others: the event, a post, and a field of it.
     publish(&unlimited, &eve, "visible");
     assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "visible");
+    assert_eq!((server.round_trips("charge event"), missing_tokens(&redis, "ff:{u1}:events")), (1, 3));
+}
+
+#[tokio::test]
+async fn a_change_of_a_pending_recovery_costs_as_much_as_another_event() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &CHARGED);
+    let ada = server.token("ada");
+    let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
+    socket.subscribe("r", "subscription { pendingRecoveryChanged { issuedAt } }", Value::Null).await;
+    assert!(eventually(|| redis.has_subscriber(1)));
+    assert!(socket.is_silent().await);
+    assert_eq!((server.round_trips("charge event"), missing_tokens(&redis, "ff:{u1}:events")), (0, 0));
+    let options = ["--redis-url", &redis.url(), "--data-dir", redis.directory()];
+    let issued = command(&["user", "recovery-code", "ada"]).args(options).output().unwrap();
+    assert!(issued.status.success(), "{issued:?}");
+    let event = socket.receive().await;
+    assert!(event["payload"]["data"]["pendingRecoveryChanged"]["issuedAt"].is_string(), "{event}");
     assert_eq!((server.round_trips("charge event"), missing_tokens(&redis, "ff:{u1}:events")), (1, 3));
 }
 

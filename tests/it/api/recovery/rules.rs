@@ -192,7 +192,7 @@ async fn a_subscription_sends_a_pending_recovery_and_each_change() {
         loop {
             watch.ready().await;
             if watch.has_changed().await.unwrap() {
-                return watch.pending().cloned();
+                return watch.take();
             }
         }
     };
