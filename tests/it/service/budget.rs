@@ -320,15 +320,15 @@ async fn values_and_aliases_that_are_used_many_times_are_bounded() {
     let message = "The document is too complex: its values and aliases have more than 262144 bytes.";
     for (count, is_bounded) in [(2, false), (20, true)] {
         let users = |selection: &str| {
-            let users =
-                (0..count).map(|number| format!("u{number}: user(by: {{ id: $id }}) {{ {selection} }}"));
+            let users = (0..count)
+                .map(|number| format!("u{number}: user(by: {{ username: $name }}) {{ {selection} }}"));
             users.collect::<Vec<_>>().join(" ")
         };
-        let of_values = format!("query($id: ID!) {{ {} }}", users("id"));
+        let of_values = format!("query($name: String!) {{ {} }}", users("id"));
         let of_aliases =
-            format!("query($id: ID!) {{ {} }} fragment F on User {{ {long}: id }}", users("...F"));
-        for (query, id) in [(of_values, &*long), (of_aliases, "x")] {
-            let response = world.ask(None, &query, json!({ "id": id })).await;
+            format!("query($name: String!) {{ {} }} fragment F on User {{ {long}: id }}", users("...F"));
+        for (query, name) in [(of_values, &*long), (of_aliases, "x")] {
+            let response = world.ask(None, &query, json!({ "name": name })).await;
             assert_eq!(response["errors"][0]["message"] == message, is_bounded, "{response}");
         }
     }

@@ -74,7 +74,8 @@ fn unfinished_heads_take_little_memory_for_a_short_time_on_later_requests_as_wel
     let grown = growth(&server, before);
     wait_until_closed(streams);
     let took = began.elapsed();
-    assert!(grown < 32, "1,000 unfinished heads take {grown} MiB");
+    // Those of an address may occupy 16 MiB. A buffer grows by doubling, and the allocator keeps what it has outgrown.
+    assert!(grown < 48, "1,000 unfinished heads take {grown} MiB");
     assert!(took < DROPPED_WITHIN, "they take it for {took:?}");
 }
 
