@@ -43,8 +43,8 @@ const exceptions = {
           ...["Country", "Hashtag", "PageInfo", "Region", "Subdivision", "UserError"],
           // Metrics computed per request.
           ...["Audience", "DailyVisits", "FollowersByRegion", "RateLimit", "RegionShare"],
-          // Parts of a post, and one of the viewer.
-          ...["Delivery", "PostEdit", "Moderation"],
+          // Parts of a post, and of the viewer.
+          ...["Delivery", "PostEdit", "Moderation", "PendingRecovery"],
           // Events, identified by a cursor to resume after.
           ...["PostAdded", "PostRemoved", "RepostRemoved", "TimelineEvent"],
         ],

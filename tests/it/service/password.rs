@@ -136,8 +136,7 @@ async fn a_crowd_behind_one_address_signs_in_with_a_retry_each() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_password_that_is_displaced_costs_nothing() {
-    let options = ["--password-workers", "1", "--password-queue", "5", "--password-queue-per-address", "6"];
-    let world = World::with(&options).await;
+    let world = World::with(&SHORT_QUEUE).await;
     let names = people(&world, "ann", 2).await;
     let wrong = async |name: String| {
         let done = world.app.login(&name, "wrong password", None, Some(address(1))).await;
@@ -166,16 +165,15 @@ async fn a_password_that_is_displaced_costs_nothing() {
     assert_eq!(left().await, 20 - (6 - displaced));
 }
 
-/// Registers six users from an address, while another client signs in from other addresses. Returns the numbers of users
-/// who are registered, and of those who are displaced.
-async fn register_in_a_crowd(world: &World, round: u8) -> (usize, usize) {
+/// Makes six attempts from an address, while another client signs in from other addresses. Returns the number of those
+/// that are displaced, and the results of the others.
+async fn try_in_a_crowd(
+    world: &World,
+    attempt: impl AsyncFn(usize) -> Result<(), Error>,
+) -> (usize, Vec<Result<(), Error>>) {
     let is_over = AtomicBool::new(false);
-    let register = async |number: usize| {
-        let (name, from) = (format!("own{round}_{number}"), Some(address(round)));
-        world.app.register(&name, PASSWORD, None, None, None, from).await.map(drop)
-    };
     let attempts = async {
-        let attempts = join_all((0..6).map(register)).await;
+        let attempts = join_all((0..6).map(async |number| attempt(number).await)).await;
         is_over.store(true, Ordering::Relaxed);
         attempts
     };
@@ -189,31 +187,56 @@ async fn register_in_a_crowd(world: &World, round: u8) -> (usize, usize) {
         }
     };
     let (attempts, ()) = futures::future::join(attempts, newcomers).await;
-    let displaced = attempts.iter().filter(|done| is_busy(done)).count();
-    let made = attempts.iter().filter(|done| done.is_ok()).count();
-    assert_eq!(made + displaced, 6, "{attempts:?}");
-    (made, displaced)
+    let (displaced, others): (Vec<_>, Vec<_>) = attempts.into_iter().partition(is_busy);
+    (displaced.len(), others)
 }
+
+/// Repeats an attempt, each time with another number, until it is throttled. Returns the number of the others.
+async fn count_until_throttled(attempt: impl AsyncFn(usize) -> Result<(), Error>) -> usize {
+    let mut count = 0;
+    while !is_throttled(&attempt(count).await) {
+        count += 1;
+    }
+    count
+}
+
+/// Options of a server on which few passwords wait.
+const SHORT_QUEUE: [&str; 6] =
+    ["--password-workers", "1", "--password-queue", "5", "--password-queue-per-address", "6"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_registration_that_is_displaced_costs_nothing() {
-    let queue = ["--password-workers", "1", "--password-queue", "5", "--password-queue-per-address", "6"];
-    let world = World::with(&[&queue[..], &["--account-registrations-per-address", "6"]].concat()).await;
+    let world =
+        World::with(&[&SHORT_QUEUE[..], &["--account-registrations-per-address", "6"]].concat()).await;
     people(&world, "ann", 1).await;
     for round in 1.. {
-        let (made, displaced) = register_in_a_crowd(&world, round).await;
-        let mut more = 0;
-        loop {
-            let (name, from) = (format!("more{round}_{more}"), Some(address(round)));
-            let done = world.app.register(&name, PASSWORD, None, None, None, from).await.map(drop);
-            if is_throttled(&done) {
-                break;
-            }
-            done.unwrap();
-            more += 1;
-        }
-        assert_eq!(made + more, 6, "the address registers as many as it may");
+        let register = async |name: String| {
+            world.app.register(&name, PASSWORD, None, None, None, Some(address(round))).await.map(drop)
+        };
+        let own = async |number| register(format!("own{round}_{number}")).await;
+        let (displaced, others) = try_in_a_crowd(&world, own).await;
+        assert!(others.iter().all(Result::is_ok), "{others:?}");
+        let more =
+            count_until_throttled(async |number| register(format!("more{round}_{number}")).await).await;
+        assert_eq!(others.len() + more, 6, "the address registers as many as it may");
         // How many are displaced depends on the time that each takes.
+        if displaced > 0 {
+            break;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recovery_that_is_displaced_costs_nothing() {
+    let world = World::with(&[&SHORT_QUEUE[..], &["--password-failures-per-address", "6"]].concat()).await;
+    people(&world, "ann", 1).await;
+    for round in 1.. {
+        let recover = async |_: usize| {
+            world.app.recover_account("ann0", "no code", PASSWORD, Some(address(round))).await
+        };
+        let (displaced, others) = try_in_a_crowd(&world, &recover).await;
+        let more = count_until_throttled(&recover).await;
+        assert_eq!(others.len() + more, 6, "the address makes as many attempts as it may");
         if displaced > 0 {
             break;
         }
