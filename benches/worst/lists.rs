@@ -44,6 +44,8 @@ pub(crate) struct Posts {
     pub(crate) center: PostId,
     /// The last post of a long conversation.
     pub(crate) last: PostId,
+    /// The name of a user whose followers the viewer follows.
+    hub: String,
 }
 
 /// A list of the schema: its name, a query, the path of the list in the data, in which `*` stands for the entry with
@@ -52,19 +54,15 @@ type List = (&'static str, String, &'static str, usize);
 
 /// Returns a content with as many segments as possible, of the maximum length.
 pub(crate) fn content() -> Content {
-    let entities: Vec<String> = (0..10).map(|n| format!("@u{n} #t{n} l{n}.com ")).collect();
-    let entities = entities.concat();
-    Content::parse(&format!("{entities}{}", "x".repeat(2_000 - entities.len()))).unwrap()
+    let entities: Vec<String> = (0..10).map(|n| format!(" @u{n} #t{n} l{n}.com")).collect();
+    let beginning = format!("xx{} ", entities.concat());
+    Content::parse(&format!("{beginning}{}", "x".repeat(2_000 - beginning.len()))).unwrap()
 }
 
 /// Writes the worst data for the viewer, who follows the first of these users and not the last.
 pub(crate) async fn fill(app: &App, redis: &Redis, viewer: &Viewer, ids: &[UserId]) -> Posts {
     let (followed, stranger) = (&ids[..FULL], ids[ids.len() - 1]);
     let author = viewer.user().unwrap();
-    // Several posts by others in the timeline.
-    let reposted = import(app, &[stranger], &content(), &References::default()).await[0];
-    let repost = References { original: Some(reposted), ..References::default() };
-    import(app, followed, &Content::of_repost(), &repost).await;
     let content = content();
     let request = PublishRequest { content: content.as_str(), ..PublishRequest::default() };
     let center = app.publish(viewer, request).await.unwrap();
@@ -85,7 +83,12 @@ pub(crate) async fn fill(app: &App, redis: &Redis, viewer: &Viewer, ids: &[UserI
         let reply = References { reply: place.clone(), ..References::default() };
         last = import(app, &[author], &content, &reply).await[0];
     }
-    for _ in 0..SESSIONS {
+    // The newest entries of the timeline are reposts of one post.
+    let reposted = import(app, &[stranger], &content, &References::default()).await[0];
+    let repost = References { original: Some(reposted), ..References::default() };
+    import(app, followed, &Content::of_repost(), &repost).await;
+    // One is open already.
+    for _ in 1..SESSIONS {
         app.login("viewer", "correct horse", Some(&"x".repeat(100)), None).await.unwrap();
     }
     let others = &ids[ids.len() - 1 - 2 * FULL..ids.len() - 1];
@@ -96,10 +99,14 @@ pub(crate) async fn fill(app: &App, redis: &Redis, viewer: &Viewer, ids: &[UserI
     request_follows(redis, author, &others[..FULL]);
     let Options { archive } = Options::parse_from(["bench"]);
     let archive = Archive::new(&archive, Path::new(redis.directory())).unwrap();
+    let mut connection = redis.client().get_connection().unwrap();
     for (number, days) in (1..).take(FULL).enumerate() {
-        archive.write_visits(app.today().plus(-days), number as u64).await.unwrap();
+        let day = app.today().plus(-days);
+        archive.write_visits(day, number as u64).await.unwrap();
+        let since = redis::cmd("HSET").arg("ff:{g}:visit:days").arg("since").arg(day.number()).to_owned();
+        since.exec(&mut connection).unwrap();
     }
-    Posts { center, last }
+    Posts { center, last, hub: format!("u{}", ids.len() - 1) }
 }
 
 /// Returns the global id of a post.
@@ -143,7 +150,7 @@ fn lists(posts: &Posts) -> Vec<List> {
     let of_center = |list: &str| of_post(&center, list);
     let of_viewer = |list: &str| format!("{{ viewer {{ {list} }} }}");
     let of_user = |list: &str| format!("{{ viewer {{ user {{ {list} }} }} }}");
-    let of_other = |list: &str| format!("{{ user(by: {{ username: \"u0\" }}) {{ {list} }} }}");
+    let of_hub = |list: &str| format!("{{ user(by: {{ username: \"{}\" }}) {{ {list} }} }}", posts.hub);
     let page = |list: &str| format!("{list}(first: 100) {{ nodes {{ __typename }} }}");
     let moderation = |list: &str| of_viewer(&format!("moderation {{ {} }}", page(list)));
     vec![
@@ -167,7 +174,7 @@ fn lists(posts: &Posts) -> Vec<List> {
         ("User.followers", of_user(&page("followers")), "viewer/user/followers/nodes", 100),
         ("User.following", of_user(&page("following")), "viewer/user/following/nodes", 100),
         ("User.mutuals", of_user(&page("mutuals")), "viewer/user/mutuals/nodes", 100),
-        ("User.knownFollowers", of_other(&page("knownFollowers")), "user/knownFollowers/nodes", 20),
+        ("User.knownFollowers", of_hub(&page("knownFollowers")), "user/knownFollowers/nodes", 100),
         ("User.posts", of_user(&page("posts")), "viewer/user/posts/nodes", 100),
         (
             "User.followersByRegion",
@@ -197,7 +204,7 @@ fn lists(posts: &Posts) -> Vec<List> {
             "viewer/user/region/country/subdivisions",
             200,
         ),
-        ("Query.visits", "{ visits(first: 100) { visitors } }".to_owned(), "visits", 100),
+        ("Query.visits", "{ visits(first: 100) { uniqueVisitors } }".to_owned(), "visits", 100),
     ]
 }
 

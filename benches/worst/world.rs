@@ -81,7 +81,7 @@ impl World {
         let opened = app.register("viewer", "correct horse", None, None, None, None).await.unwrap();
         let viewer = opened.viewer.user().unwrap();
         let ids = users(&app, sizes.users).await;
-        settle(&app, &ids).await;
+        settle(&app, &[&ids[..], &[viewer]].concat()).await;
         follow(&app, viewer, &ids, sizes.hubs).await;
         let posts = publish(&app, &ids[..sizes.authors], viewer).await;
         let worst = lists::fill(&app, &redis, &opened.viewer, &ids).await;
