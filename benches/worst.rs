@@ -1,7 +1,7 @@
 //! Searches for the worst request: generates valid documents from the schema, as an attacker would, and measures the
 //! maximum usage of the server and of Redis.
 //!
-//! `cargo bench` checks 50,000 documents against all bounds; `cargo test` checks 2,000 against all bounds except time.
+//! `cargo bench` checks 20,000 documents against all bounds; `cargo test` checks 2,000 against all bounds except time.
 //! A document that exceeds a bound is minimised and printed.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
@@ -42,7 +42,7 @@ const BOUNDS: Usage = Usage {
 };
 
 fn main() {
-    let (cases, sizes) = if is_measured() { (50_000, Sizes::LARGE) } else { (2_000, Sizes::SMALL) };
+    let (cases, sizes) = if is_measured() { (20_000, Sizes::LARGE) } else { (2_000, Sizes::SMALL) };
     // A single thread, so that CPU time can be attributed to a request.
     let runtime =
         runtime::Builder::new_current_thread().enable_all().thread_stack_size(8 << 20).build().unwrap();
@@ -65,16 +65,16 @@ fn main() {
         let Some(document) = document else {
             return Err(TestCaseError::reject("too large however small its pages"));
         };
-        let usage = runtime.block_on(world.measure(&document));
+        let mut usage = runtime.block_on(world.measure(&document));
+        // Other load on the machine may slow down one attempt, but hardly three.
+        for _ in 1..3 {
+            if usage.beyond(&bounds()).is_some() {
+                usage = runtime.block_on(world.measure(&document));
+            }
+        }
         worst.borrow_mut().note(&usage, &document);
         match usage.beyond(&bounds()) {
             None => Ok(()),
-            // Other load on the machine may slow down one attempt, but hardly three.
-            Some(_)
-                if (0..2).any(|_| runtime.block_on(world.measure(&document)).beyond(&bounds()).is_none()) =>
-            {
-                Ok(())
-            }
             Some(which) => Err(TestCaseError::fail(format!("{which}: {usage:?}\n{}", document.text))),
         }
     });
