@@ -39,7 +39,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::attack::{Attack, give_way, print_latency, print_memory, register};
+use crate::attack::{Attack, print_latency, print_memory, register};
 use crate::connection::request;
 use crate::ground::{Redis, is_measured};
 use crate::server::Server;
@@ -165,7 +165,6 @@ async fn repeat(address: String, client: usize) {
 async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [HOSTILE, address, clients] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        give_way();
         let clients = 0..clients.parse().unwrap();
         let connections = clients.flat_map(|client| (0..CONNECTIONS).map(move |_| client));
         let running = connections.map(|client| tokio::spawn(repeat(address.to_owned(), client)));

@@ -39,7 +39,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 
-use crate::attack::{Attack, give_way, print_latency, print_memory, register};
+use crate::attack::{Attack, print_latency, print_memory, register};
 use crate::ground::{Redis, is_measured};
 use crate::server::Server;
 
@@ -193,7 +193,6 @@ async fn main() {
         arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
     {
         let users = serde_json::from_str(users).unwrap();
-        give_way();
         return keep_reading_slowly(address, clients.parse().unwrap(), users, query.to_owned()).await;
     }
     let sizes = if is_measured() {

@@ -21,9 +21,12 @@ const QUERIES: u32 = 100;
 pub(crate) struct Attack(Child);
 
 impl Attack {
-    /// Starts this bench once more, with these arguments.
+    /// Starts this bench once more, with these arguments. It takes processor time only when no other process needs it:
+    /// real clients run on other machines.
     pub(crate) fn begin(arguments: &[&str]) -> Self {
-        Self(Command::new(std::env::current_exe().unwrap()).args(arguments).spawn().unwrap())
+        let mut command = Command::new("nice");
+        command.args(["-n", "19"]).arg(std::env::current_exe().unwrap()).args(arguments);
+        Self(command.spawn().unwrap())
     }
 }
 
@@ -32,11 +35,6 @@ impl Drop for Attack {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// Takes processor time only when no other process needs it: real clients run on other machines.
-pub(crate) fn give_way() {
-    let _ = rustix::process::nice(19);
 }
 
 /// Registers `count` users, and returns their sessions.
