@@ -31,6 +31,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use async_graphql::{Request, SDLExportOptions, ValidationMode};
+use futures::FutureExt as _;
 use futures::future::{BoxFuture, join};
 use futures::stream::{Stream, StreamExt as _, unfold};
 use tokio_util::task::TaskTracker;
@@ -49,7 +50,7 @@ use crate::graphql::mutation::Mutation;
 use crate::graphql::pace::{Pace, Paced, Room, Space};
 use crate::graphql::query::Query;
 use crate::graphql::subscription::Subscription;
-use crate::graphql::turn::Turns;
+use crate::graphql::turn::{LARGE_REQUEST, Turns};
 use crate::model::address::Address;
 
 type Schema = async_graphql::Schema<Query, Mutation, Subscription>;
@@ -223,6 +224,21 @@ impl Api {
         let response = self.execute_within(&budget, plan, caller, request_id).await;
         self.settle(&budget, cost, &viewer, address);
         response
+    }
+
+    /// Runs `work`, which parses and plans a request of this size, in bytes. If it is large, first waits for a turn and
+    /// then runs on its own thread. Fails if the wait exceeds the query timeout.
+    pub async fn plan_in_turn<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        address: Option<Address>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, RequestError> {
+        if bytes <= LARGE_REQUEST {
+            return Ok(work());
+        }
+        let turn = self.in_time(self.turns.wait(address)).await?;
+        Ok(turn.run(async move { work() }.boxed()).await)
     }
 
     /// Runs `work`, which executes operations of this total cost and serializes their responses. Expensive work first

@@ -1,5 +1,6 @@
-//! Turns: expensive operations run a few at a time, on low-priority threads. This keeps processors free for cheap
-//! operations and bounds the memory of responses not yet serialized.
+//! Turns: expensive operations run a few at a time, on low-priority threads, and so do the parsing and the planning of
+//! large requests. This keeps processors free for cheap operations and bounds the memory of responses not yet
+//! serialized.
 //!
 //! Each address holds at most half of the turns. A client that floods the server therefore waits behind its own
 //! operations, and other clients wait for at most one operation per address.
@@ -21,6 +22,8 @@ use crate::thread;
 
 /// Cost above which an operation waits for a turn: a few milliseconds of processor time.
 const LARGE: u64 = 250;
+/// Size above which parsing and planning a request wait for a turn, in bytes.
+pub(super) const LARGE_REQUEST: usize = 8_192;
 
 /// The turns that all operations of a process share.
 #[derive(Clone, Debug)]
@@ -64,9 +67,11 @@ impl Turns {
 
     /// Waits for a turn if an operation of this cost needs one.
     pub(super) async fn enter(&self, cost: u64, address: Option<Address>) -> Turn {
-        if cost <= LARGE {
-            return Turn::default();
-        }
+        if cost > LARGE { self.wait(address).await } else { Turn::default() }
+    }
+
+    /// Waits for a turn.
+    pub(super) async fn wait(&self, address: Option<Address>) -> Turn {
         let of_address = OfAddress::enter(self, address).await;
         let of_all = Arc::clone(&self.0.all).acquire_owned().await;
         Turn { taken: of_all.ok().map(|of_all| Taken { _of_all: of_all, _of_address: of_address }) }

@@ -7,8 +7,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::ConnectInfo;
-use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderName};
+use axum::http::{Extensions, HeaderMap, HeaderName};
 use ipnet::IpNet;
 
 use crate::model::address::Address;
@@ -24,13 +23,13 @@ pub(super) struct Local;
 ///
 /// This is the peer's address, unless the peer is a trusted proxy or connected to a Unix socket. Each proxy appends the address from which it
 /// received the request, so the header is reliable from its end backwards, up to the first untrusted address.
-pub(super) fn of(head: &Parts, trusted: &[IpNet]) -> Option<Address> {
-    let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
+pub(super) fn of(headers: &HeaderMap, extensions: &Extensions, trusted: &[IpNet]) -> Option<Address> {
+    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
     let mut nearest = peer.map(|ConnectInfo(peer)| peer.ip().to_canonical());
-    if nearest.is_none() && head.extensions.get::<Local>().is_none() {
+    if nearest.is_none() && extensions.get::<Local>().is_none() {
         return None;
     }
-    let values = head.headers.get_all(FORWARDED_FOR).iter().rev();
+    let values = headers.get_all(FORWARDED_FOR).iter().rev();
     // A non-ASCII byte from the client must not hide the addresses that proxies have appended.
     let mut addresses = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
     while nearest.is_none_or(|nearest| is_trusted(nearest, trusted)) {
@@ -79,7 +78,7 @@ mod tests {
             request.extensions_mut().insert(ConnectInfo(SocketAddr::new(peer.parse().unwrap(), 9_999)));
         }
         let trusted: Vec<IpNet> = trusted.iter().map(|network| network.parse().unwrap()).collect();
-        of(&request.into_parts().0, &trusted)
+        of(request.headers(), request.extensions(), &trusted)
     }
 
     fn address(text: &str) -> Address {
@@ -105,7 +104,7 @@ mod tests {
                 request.headers_mut().append(FORWARDED_FOR, header.parse().unwrap());
             }
             request.extensions_mut().insert(Local);
-            of(&request.into_parts().0, &["10.0.0.0/8".parse().unwrap()])
+            of(request.headers(), request.extensions(), &["10.0.0.0/8".parse().unwrap()])
         };
         assert_eq!(found(&[]), None);
         assert_eq!(found(&["unknown"]), None);
@@ -153,7 +152,11 @@ mod tests {
             let peer = SocketAddr::new("10.1.1.1".parse().unwrap(), 9_999);
             request.extensions_mut().insert(ConnectInfo(peer));
             let trusted = ["10.0.0.0/8".parse().unwrap()];
-            assert_eq!(of(&request.into_parts().0, &trusted), Some(address("198.51.100.1")), "{added:?}");
+            assert_eq!(
+                of(request.headers(), request.extensions(), &trusted),
+                Some(address("198.51.100.1")),
+                "{added:?}"
+            );
         }
     }
 

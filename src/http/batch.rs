@@ -7,25 +7,26 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
-use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
 use futures::FutureExt as _;
 use futures::future::join_all;
 use tokio::time::Instant;
 
 use crate::app::viewer::Caller;
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
-use crate::graphql::{GraphqlRequest, Plan, Summary, check_rate_limit};
+use crate::graphql::{Plan, Summary, check_rate_limit};
 use crate::http::accept::MediaType;
 use crate::http::log::{self, Account};
 use crate::http::memory::{Full, Share};
 use crate::http::request::RequestId;
 use crate::http::response::{self, Failure, Reply};
-use crate::http::{Server, address, auth};
+use crate::http::{Server, auth};
+use crate::model::address::Address;
 
 /// The sender of a batch.
 pub(super) struct Client<'a> {
-    pub(super) head: &'a Parts,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) address: Option<Address>,
     /// The memory that the request occupies.
     pub(super) share: Share,
     /// The media type of the response.
@@ -35,20 +36,18 @@ pub(super) struct Client<'a> {
 /// Executes the operations of a batch and responds in request order. Rejects the whole batch if it exceeds a limit.
 pub(super) async fn respond(
     server: &Arc<Server>,
-    requests: Vec<Result<GraphqlRequest, Failure>>,
-    Client { head, mut share, media_type }: Client<'_>,
+    plans: Vec<Result<Plan, RequestError>>,
+    Client { headers, address, mut share, media_type }: Client<'_>,
     id: &RequestId,
     account: &mut Account,
 ) -> Result<Reply, Failure> {
-    let address = address::of(head, &server.config.http_trusted_proxies);
-    let plan = |request: Result<_, Failure>| {
-        let plan = request.map_err(Failure::into_error).and_then(|one| server.plan(one, address))?;
+    let reject_subscription = |plan: Plan| {
         if plan.watches() {
             return Err(RequestError::new(Code::BadRequest, "A subscription cannot be part of a batch."));
         }
         Ok(plan)
     };
-    let plans: Vec<Result<Plan, RequestError>> = requests.into_iter().map(plan).collect();
+    let plans: Vec<_> = plans.into_iter().map(|plan| plan.and_then(reject_subscription)).collect();
     let together = Plan::check_together(plans.iter().flatten());
     together.map_err(|error| Failure::of(error).with_status(StatusCode::BAD_REQUEST))?;
     share.resize(plans.iter().flatten().map(Plan::weight).sum()).map_err(Full::into_failure)?;
@@ -57,7 +56,7 @@ pub(super) async fn respond(
         let rejected = plans.into_iter().filter_map(Result::err).map(GraphqlResponse::Rejected);
         return Ok(print(rejected.collect(), media_type));
     }
-    let token = auth::token(&head.headers)?;
+    let token = auth::token(headers)?;
     let admitted = server.api.admit(plans.iter().flatten(), token, address).await;
     let caller = admitted.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))?;
     account.admit(&caller);

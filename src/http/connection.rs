@@ -29,6 +29,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::http::accept::MediaType;
 use crate::http::address::Local;
+use crate::http::fair::fairly;
 use crate::http::inbound::{Inbound, reject};
 use crate::http::listener::{Listener, Stream};
 use crate::http::memory::Memory;
@@ -70,8 +71,9 @@ pub(super) async fn serve(mut listener: Listener, threads: Threads<'_>, common: 
         };
         match common.peers.enter(peer.map(|peer| peer.ip())) {
             Ok(entry) => {
+                let address = entry.peer.address;
                 let kept = keep_here(stream, peer, entry, common.clone());
-                threads.spawn(connections.track_future(kept));
+                threads.spawn(connections.track_future(fairly(address, kept)));
             }
             Err(full) => reject(&stream, full.status(), response::RETRY_AFTER),
         }

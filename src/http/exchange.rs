@@ -12,13 +12,17 @@ use tracing::Instrument as _;
 use crate::graphql::Plan;
 use crate::graphql::error::RequestError;
 use crate::http::accept::{self, MediaType};
+use crate::http::fair::fairly;
 use crate::http::log::Account;
 use crate::http::memory::Full;
 use crate::http::origin::Origin;
-use crate::http::request::{self, Incoming, RequestId};
+use crate::http::request::{RequestId, Unparsed};
 use crate::http::response::{self, Failure, Reply};
 use crate::http::trace::Remote;
-use crate::http::{REQUEST_ID, Server, address, auth, batch, origin, socket, stream, trace, websocket};
+use crate::http::{
+    Planned, REQUEST_ID, Server, address, auth, batch, origin, socket, stream, trace, websocket,
+};
+use crate::model::address::Address;
 
 /// Handles a GraphQL request. All of its log lines carry the request id.
 pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Response {
@@ -31,7 +35,8 @@ pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request)
     let span = trace::name(&id);
     let from = Remote::of(&request, &server.config);
     let trace = span.in_scope(|| trace::begin(trace::GRAPHQL, request.method(), &from, &id));
-    respond(&server, request, &id).instrument(trace).instrument(span).await
+    let address = address::of(request.headers(), request.extensions(), &server.config.http_trusted_proxies);
+    fairly(address, respond(&server, request, address, &id)).instrument(trace).instrument(span).await
 }
 
 /// Handles a browser's preflight request.
@@ -40,12 +45,19 @@ pub(super) async fn preflight(State(server): State<Arc<Server>>, headers: Header
     response.unwrap_or_else(|failure| failure.into_response(MediaType::Json))
 }
 
-async fn respond(server: &Arc<Server>, request: Request, id: &RequestId) -> Response {
+async fn respond(
+    server: &Arc<Server>,
+    request: Request,
+    address: Option<Address>,
+    id: &RequestId,
+) -> Response {
     let mut account = Account::begin(request.method());
     let form = Form::of(request.headers());
     let (executed, origin) = match origin::judge(request.headers(), &server.config) {
         Err(failure) => (Err(failure), None),
-        Ok(origin) => (safely(execute(server, request, id, form, &mut account), id).await, Some(origin)),
+        Ok(origin) => {
+            (safely(execute(server, request, address, id, form, &mut account), id).await, Some(origin))
+        }
     };
     let reply = executed.unwrap_or_else(|failure| Reply {
         fault: Some(failure.code()),
@@ -108,6 +120,7 @@ pub(super) async fn safely(
 async fn execute(
     server: &Arc<Server>,
     request: Request,
+    address: Option<Address>,
     id: &RequestId,
     form: Form,
     account: &mut Account,
@@ -118,23 +131,22 @@ async fn execute(
     let (head, body) = request.into_parts();
     // HEAD is handled like GET, but the response has no body.
     let is_post = head.method == Method::POST;
-    let address = address::of(&head, &server.config.http_trusted_proxies);
     let mut share = server.memory.share(address);
-    let incoming = if is_post {
-        request::read(&head.headers, body, &server.config, &mut share).await?
+    let unparsed = if is_post {
+        Unparsed::read(&head.headers, body, &server.config, &mut share).await?
     } else {
-        Incoming::One(request::read_url(&head.uri)?)
-    };
-    let incoming = match incoming {
-        Incoming::One(incoming) => incoming,
-        Incoming::Batch(_) if form.whole.is_none() => return Err(Failure::not_acceptable()),
-        Incoming::Batch(requests) => {
-            let client = batch::Client { head: &head, share, media_type: form.media_type() };
-            return batch::respond(server, requests, client, id, account).await;
-        }
+        Unparsed::Url(head.uri.clone())
     };
     // Nothing is read from the store until the document is known to be valid.
-    let plan = server.plan(incoming, address).map_err(Failure::of)?;
+    let plan = match server.plan(unparsed, address).await? {
+        Planned::One(plan) => plan,
+        Planned::Batch(_) if form.whole.is_none() => return Err(Failure::not_acceptable()),
+        Planned::Batch(plans) => {
+            let client =
+                batch::Client { headers: &head.headers, address, share, media_type: form.media_type() };
+            return batch::respond(server, plans, client, id, account).await;
+        }
+    };
     share.resize(plan.weight()).map_err(Full::into_failure)?;
     account.operation = Some(plan.summary());
     check_method(&plan, is_post, form)?;

@@ -85,7 +85,7 @@ async fn open(
 ) -> Result<Reply, Failure> {
     let (head, _) = request.into_parts();
     let after = cursor(head.uri.query().unwrap_or_default())?;
-    let address = address::of(&head, &server.config.http_trusted_proxies);
+    let address = address::of(&head.headers, &head.extensions, &server.config.http_trusted_proxies);
     let opened = server.api.open_export(token, after.as_deref(), address, id.as_str()).await;
     let mut download = opened.map_err(into_failure)?.ok_or_else(no_export)?;
     account.viewer = download.viewer().user();

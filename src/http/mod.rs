@@ -11,6 +11,7 @@ mod connection;
 mod exchange;
 mod executed;
 mod export;
+mod fair;
 mod health;
 mod host;
 mod inbound;
@@ -53,6 +54,7 @@ use crate::http::connection::{Common, Threads, turns_true};
 use crate::http::health::Health;
 use crate::http::memory::Memory;
 use crate::http::peer::Peers;
+use crate::http::request::{Incoming, Unparsed};
 use crate::http::response::Failure;
 use crate::http::schema::Contract;
 use crate::http::seat::Seats;
@@ -102,8 +104,27 @@ impl Server {
         Self { api, config, contract, demo_policy, began, health, stopping, seats, downloads, memory, tasks }
     }
 
+    /// Parses and plans a request. Rejects it if it is not well-formed; other errors concern one operation.
+    async fn plan(self: &Arc<Self>, request: Unparsed, address: Option<Address>) -> Result<Planned, Failure> {
+        let (server, bytes) = (Arc::clone(self), request.bytes());
+        let plan = move || {
+            Ok(match request.parse(&server.config)? {
+                Incoming::One(request) => {
+                    Planned::One(server.plan_one(request, address).map_err(Failure::of)?)
+                }
+                Incoming::Batch(requests) => {
+                    let plan = |request: Result<_, Failure>| {
+                        request.map_err(Failure::into_error).and_then(|one| server.plan_one(one, address))
+                    };
+                    Planned::Batch(requests.into_iter().map(plan).collect())
+                }
+            })
+        };
+        self.api.plan_in_turn(bytes, address, plan).await.map_err(Failure::of)?
+    }
+
     /// Prepares a request's document for execution. Counts a rejected document and charges the client's address for it.
-    fn plan(&self, incoming: GraphqlRequest, address: Option<Address>) -> Result<Plan, RequestError> {
+    fn plan_one(&self, incoming: GraphqlRequest, address: Option<Address>) -> Result<Plan, RequestError> {
         let bytes = incoming.query.as_ref().map_or(0, String::len);
         let planned = tracing::trace_span!("plan").in_scope(|| self.api.plan(incoming));
         if let Err(rejected) = &planned {
@@ -112,6 +133,14 @@ impl Server {
         }
         planned
     }
+}
+
+/// A request that was parsed and planned.
+#[expect(clippy::large_enum_variant, reason = "it is moved once, and most requests have one operation")]
+enum Planned {
+    One(Plan),
+    /// The operations of a batch. Some of them may be invalid.
+    Batch(Vec<Result<Plan, RequestError>>),
 }
 
 /// The routes of a server.

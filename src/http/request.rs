@@ -45,20 +45,48 @@ pub(super) enum Incoming {
     Batch(Vec<Result<GraphqlRequest, Failure>>),
 }
 
-/// Reads the GraphQL request or the batch in a body, which occupies `share` as it arrives.
-pub(super) async fn read(
-    headers: &HeaderMap,
-    body: Body,
-    config: &HttpConfig,
-    share: &mut Share,
-) -> Result<Incoming, Failure> {
-    check_content_type(headers)?;
-    let bytes = read_body(headers, body, config.http_body_limit, share).await?;
-    let json = serde_json::from_slice(&bytes)
+/// A request as received, before it is parsed.
+pub(super) enum Unparsed {
+    Body(Vec<u8>),
+    Url(Uri),
+}
+
+impl Unparsed {
+    /// Reads a body, which occupies `share` as it arrives.
+    pub(super) async fn read(
+        headers: &HeaderMap,
+        body: Body,
+        config: &HttpConfig,
+        share: &mut Share,
+    ) -> Result<Self, Failure> {
+        check_content_type(headers)?;
+        read_body(headers, body, config.http_body_limit, share).await.map(Self::Body)
+    }
+
+    /// Returns the size of the request, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Body(body) => body.len(),
+            Self::Url(uri) => uri.query().map_or(0, str::len),
+        }
+    }
+
+    /// Parses the request.
+    pub(super) fn parse(self, config: &HttpConfig) -> Result<Incoming, Failure> {
+        match self {
+            Self::Body(body) => parse_body(&body, config.http_batch_limit.into()),
+            Self::Url(uri) => parse_url(&uri).map(Incoming::One),
+        }
+    }
+}
+
+/// Parses a body: a GraphQL request, or a batch of at most `most` requests.
+fn parse_body(body: &[u8], most: usize) -> Result<Incoming, Failure> {
+    let json = serde_json::from_slice(body)
         .map_err(|error| bad_request(format!("The body is not JSON: {error}.")))?;
     match json {
         Value::Object(parts) => take_apart(parts).map(Incoming::One),
-        Value::Array(requests) => batch(requests, config.http_batch_limit.into()).map(Incoming::Batch),
+        Value::Array(requests) => batch(requests, most).map(Incoming::Batch),
         _ => Err(bad_request("The body must be a JSON object.")),
     }
 }
@@ -77,8 +105,8 @@ fn batch(requests: Vec<Value>, limit: usize) -> Result<Vec<Result<GraphqlRequest
     requests.into_iter().map(request).collect()
 }
 
-/// Reads the GraphQL request in a URL's query string.
-pub(super) fn read_url(uri: &Uri) -> Result<GraphqlRequest, Failure> {
+/// Parses the GraphQL request in a URL's query string.
+fn parse_url(uri: &Uri) -> Result<GraphqlRequest, Failure> {
     let mut parts = Map::new();
     for (name, value) in form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()) {
         let value = match &*name {

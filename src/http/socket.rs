@@ -27,6 +27,7 @@ use crate::graphql::error::{Code, RequestError};
 use crate::graphql::pace::Room;
 use crate::http::accept::MediaType;
 use crate::http::connection::turns_true;
+use crate::http::fair::fairly;
 use crate::http::inbound::TIMEOUT;
 use crate::http::memory::Full;
 use crate::http::operation::{
@@ -36,7 +37,9 @@ use crate::http::request::{self, RequestId};
 use crate::http::response::Failure;
 use crate::http::seat::Seat;
 use crate::http::trace::Remote;
-use crate::http::websocket::{CloseFrame, Handshake, Message, ReceiveError, WebSocket, WebSocketError};
+use crate::http::websocket::{
+    CloseFrame, Handshake, Message, ReceiveError, Utf8Bytes, WebSocket, WebSocketError,
+};
 use crate::http::{Server, address, auth, origin, print, trace};
 use crate::model::address::Address;
 
@@ -126,7 +129,7 @@ pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> R
         Ok(handshake) => handshake,
         Err(failure) => return failure.into_response(MediaType::Json),
     };
-    let address = address::of(&head, &server.config.http_trusted_proxies);
+    let address = address::of(&head.headers, &head.extensions, &server.config.http_trusted_proxies);
     let (seat, leave) = match server.seats.enter(address) {
         Ok(entered) => entered,
         Err(full) => return full.into_failure().into_response(MediaType::Json),
@@ -138,7 +141,7 @@ pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> R
     let presented = auth::token(&head.headers).map(|token| token.map(str::to_owned));
     let unfinished = server.memory.share(address);
     let server = Arc::clone(server);
-    handshake.accept(limit, unfinished, async move |socket| {
+    let converse = async move |socket| {
         let conversation = Conversation {
             server,
             socket,
@@ -158,7 +161,8 @@ pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> R
         };
         conversation.run(outgoing).await;
         drop(under_way);
-    })
+    };
+    handshake.accept(limit, unfinished, move |socket| fairly(address, converse(socket)))
 }
 
 /// The conversation over one WebSocket.
@@ -260,7 +264,7 @@ impl Conversation {
 
     async fn receive(&mut self, message: Result<Message, ReceiveError>) -> Result<(), End> {
         match message {
-            Ok(Message::Text(text)) => self.handle(&text).await,
+            Ok(Message::Text(text)) => self.handle(text).await,
             Ok(Message::Binary(_)) => Err(Close::invalid("Messages must be text").into()),
             // The library has queued a pong, which must be sent before another ping is read.
             Ok(Message::Ping(_)) => in_time(self.socket.flush()).await,
@@ -282,59 +286,60 @@ impl Conversation {
         }
     }
 
-    async fn handle(&mut self, text: &str) -> Result<(), End> {
-        let Ok(Value::Object(mut message)) = serde_json::from_str(text) else {
-            return Err(Close::invalid("The message is not a JSON object").into());
-        };
-        let kind = message.remove("type");
-        let payload = match message.remove("payload") {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::Object(payload)) => Ok(Some(payload)),
-            Some(_) => Err(Close::invalid("The payload must be an object")),
-        };
-        // Parsed, a message takes many times its size. So nothing of it is kept while the client must read.
-        match kind.as_ref().and_then(Value::as_str) {
-            Some("connection_init") => {
-                drop(message);
-                self.initialise(payload?.unwrap_or_default()).await
-            }
-            Some("ping") => {
-                drop((payload?, message));
-                self.send(json!({ "type": "pong" })).await
-            }
-            Some("pong") => Ok(payload.map(drop)?),
-            Some("subscribe") => {
-                let payload = payload?.ok_or_else(|| Close::invalid("The payload must be an object"))?;
-                self.start(operation_id(message)?, payload).await
-            }
-            Some("complete") => {
-                self.running.remove(&*operation_id(message)?);
+    async fn handle(&mut self, text: Utf8Bytes) -> Result<(), End> {
+        match self.read(text).await? {
+            ClientMessage::Initialise(authorization) => self.initialise(authorization).await,
+            ClientMessage::Ping => self.send(json!({ "type": "pong" })).await,
+            ClientMessage::Pong => Ok(()),
+            ClientMessage::Subscribe(id, plan) => self.start(id, plan).await,
+            ClientMessage::Complete(id) => {
+                self.running.remove(&*id);
                 Ok(())
             }
-            _ => Err(Close::invalid("Unknown message type").into()),
         }
     }
 
-    /// Authenticates the client by the payload, or by the token of the upgrade request.
-    async fn initialise(&mut self, payload: Map<String, Value>) -> Result<(), End> {
+    /// Parses a message, and plans the operation in it. A large message occupies memory while it waits for its turn.
+    async fn read(&mut self, text: Utf8Bytes) -> Result<ClientMessage, Close> {
+        let try_again = |message| Close::because(TRY_AGAIN, message);
+        let mut share = self.server.memory.share(self.address);
+        let bytes = text.len();
+        share.resize(bytes).map_err(|full| try_again(full.message()))?;
+        let may_start = match &self.credentials {
+            Some(_) => Ok(self.check_room(None)),
+            None => Err(Close::because(4401, "Unauthorized")),
+        };
+        let (server, address, id) = (Arc::clone(&self.server), self.address, self.id.clone());
+        let read = move || {
+            ClientMessage::read(&text, |payload| {
+                let room = may_start?;
+                let incoming = request::take_apart(payload).map_err(Failure::into_error);
+                // A panic ends this operation and no other.
+                let plan = |incoming| {
+                    let planned = catch_unwind(AssertUnwindSafe(|| server.plan_one(incoming, address)));
+                    planned.unwrap_or_else(|_panic| Err(RequestError::internal(id.as_str())))
+                };
+                Ok(room.and(incoming).and_then(plan))
+            })
+        };
+        let read = self.server.api.plan_in_turn(bytes, self.address, read).await;
+        read.map_err(|_waited| try_again("This address has too many large messages in progress."))?
+    }
+
+    /// Authenticates the client by the value in the payload, or by the token of the upgrade request.
+    async fn initialise(&mut self, authorization: Option<Value>) -> Result<(), End> {
         if std::mem::replace(&mut self.is_initialised, true) {
             return Err(Close::because(4429, "Too many initialisation requests").into());
         }
         let forbidden = || Close::because(4403, "Forbidden");
-        // Some clients send an empty value if they have no credentials.
-        let is_nothing = |value: &Value| value.is_null() || value == "";
-        let value = payload
-            .iter()
-            .find(|(name, value)| name.eq_ignore_ascii_case("authorization") && !is_nothing(value));
         let presented = self.presented.take();
-        let token = match value {
-            Some((_, value)) => {
+        let token = match authorization {
+            Some(value) => {
                 let value = value.as_str().and_then(auth::bearer);
                 Some(value.ok_or_else(forbidden)?.to_owned())
             }
             None => presented.transpose().map_err(|_| forbidden())?.flatten(),
         };
-        drop(payload);
         let app = self.server.api.app().clone();
         let viewer = match token.as_deref() {
             Some(token) => app.authenticate(token).await,
@@ -354,7 +359,7 @@ impl Conversation {
         self.send(json!({ "type": "connection_ack" })).await
     }
 
-    async fn start(&mut self, id: String, payload: Map<String, Value>) -> Result<(), End> {
+    async fn start(&mut self, id: String, planned: Result<Plan, RequestError>) -> Result<(), End> {
         let Some(credentials) = self.credentials.clone() else {
             return Err(Close::because(4401, "Unauthorized").into());
         };
@@ -362,13 +367,6 @@ impl Conversation {
         if self.running.contains_key(&id) {
             return Err(Close::because(4409, format!("Subscriber for {id} already exists")).into());
         }
-        let incoming = request::take_apart(payload).map_err(Failure::into_error);
-        // A panic ends this operation and no other.
-        let plan = |incoming| {
-            let planned = catch_unwind(AssertUnwindSafe(|| self.server.plan(incoming, self.address)));
-            planned.unwrap_or_else(|_panic| Err(RequestError::internal(self.id.as_str())))
-        };
-        let planned = self.check_room(None).and(incoming).and_then(plan);
         let admit = |plan: Plan| {
             self.check_room(Some(&plan))?;
             // An operation that runs alone on a WebSocket may be free.
@@ -398,7 +396,8 @@ impl Conversation {
         let span = trace::name(&operation.request_id);
         let begin = || trace::begin(trace::GRAPHQL, &Method::GET, &self.from, &operation.request_id);
         let trace = span.in_scope(begin);
-        let task = tokio::spawn(operation.run().boxed().instrument(trace).instrument(span)).abort_handle();
+        let running = fairly(self.address, operation.run().boxed().instrument(trace).instrument(span));
+        let task = tokio::spawn(running).abort_handle();
         self.running.insert(id, Running { number, watches, weight, task });
         Ok(())
     }
@@ -458,6 +457,60 @@ impl Conversation {
     async fn send(&mut self, message: Value) -> Result<(), End> {
         in_time(self.socket.send_text(message.to_string())).await
     }
+}
+
+/// A message of the client.
+#[expect(clippy::large_enum_variant, reason = "it is moved once, and most messages have an operation")]
+enum ClientMessage {
+    /// `connection_init`, with the value of `authorization` in its payload.
+    Initialise(Option<Value>),
+    Ping,
+    Pong,
+    /// `subscribe`, with the operation's id and plan.
+    Subscribe(String, Result<Plan, RequestError>),
+    /// `complete`, with the operation's id.
+    Complete(String),
+}
+
+impl ClientMessage {
+    /// Parses a message. `plan` plans the operation in a payload. Parsed, a message takes many times its size, so only
+    /// what the server needs of it is returned.
+    fn read(
+        text: &str,
+        plan: impl FnOnce(Map<String, Value>) -> Result<Result<Plan, RequestError>, Close>,
+    ) -> Result<Self, Close> {
+        let Ok(Value::Object(mut message)) = serde_json::from_str(text) else {
+            return Err(Close::invalid("The message is not a JSON object"));
+        };
+        let kind = message.remove("type");
+        let payload = match message.remove("payload") {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Object(payload)) => Ok(Some(payload)),
+            Some(_) => Err(Close::invalid("The payload must be an object")),
+        };
+        match kind.as_ref().and_then(Value::as_str) {
+            Some("connection_init") => Ok(Self::Initialise(payload?.and_then(authorization))),
+            Some("ping") => payload.map(|_| Self::Ping),
+            Some("pong") => payload.map(|_| Self::Pong),
+            Some("subscribe") => {
+                let payload = payload?.ok_or_else(|| Close::invalid("The payload must be an object"))?;
+                let id = operation_id(message)?;
+                Ok(Self::Subscribe(id, plan(payload)?))
+            }
+            Some("complete") => operation_id(message).map(Self::Complete),
+            _ => Err(Close::invalid("Unknown message type")),
+        }
+    }
+}
+
+/// Returns the client's credentials in the payload of `connection_init`.
+fn authorization(payload: Map<String, Value>) -> Option<Value> {
+    // Some clients send an empty value if they have no credentials.
+    let is_nothing = |value: &Value| value.is_null() || value == "";
+    let found = payload
+        .into_iter()
+        .find(|(name, value)| name.eq_ignore_ascii_case("authorization") && !is_nothing(value));
+    found.map(|(_, value)| value)
 }
 
 /// Waits for a write to complete, up to the write timeout.

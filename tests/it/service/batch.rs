@@ -150,3 +150,20 @@ async fn queries_of_a_batch_do_not_wait_for_each_other() {
     };
     futures::join!(sent, resume);
 }
+
+#[tokio::test]
+async fn a_large_batch_has_the_responses_of_a_small_one() {
+    let world = World::with(&LIMIT).await;
+    world.people(1).await;
+    let documents = |filler: &str| {
+        [
+            format!("{{ user(by: {{ username: \"ann0\" }}) {{ username }} }} #{filler}"),
+            format!("{{ missing }} #{filler}"),
+            format!("subscription {{ relationChanged {{ status }} }} #{filler}"),
+        ]
+    };
+    let [small, large] = [documents("x"), documents(&"x".repeat(10_000))];
+    let answers = responses(&world, None, &small.each_ref().map(String::as_str)).await;
+    assert_eq!(answers[0], json!({ "data": { "user": { "username": "ann0" } } }));
+    assert_eq!(responses(&world, None, &large.each_ref().map(String::as_str)).await, answers);
+}

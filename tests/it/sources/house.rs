@@ -24,7 +24,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 51] = [
+const HOMES: [(&str, &[&str]); 52] = [
     ("redis", &["store", "managed"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -60,6 +60,7 @@ const HOMES: [(&str, &[&str]); 51] = [
     ("opentelemetry_http", &["cli/trace.rs", "http/trace.rs"]),
     ("opentelemetry_otlp", &["cli/trace.rs"]),
     ("opentelemetry_sdk", &["cli/trace.rs", "http/trace.rs"]),
+    ("pin_project_lite", &["http/fair.rs"]),
     ("rand", &["model/rng.rs", "cli/conversation.rs", "cli/demo.rs", "cli/people.rs", "cli/posts.rs"]),
     ("ring", &["app/jwt/signature.rs"]),
     ("rpassword", &["cli/user.rs"]),
