@@ -50,7 +50,7 @@ use crate::graphql::mutation::Mutation;
 use crate::graphql::pace::{Pace, Paced, Room, Space};
 use crate::graphql::query::Query;
 use crate::graphql::subscription::Subscription;
-use crate::graphql::turn::{LARGE_REQUEST, Turns};
+use crate::graphql::turn::Turns;
 use crate::model::address::Address;
 
 type Schema = async_graphql::Schema<Query, Mutation, Subscription>;
@@ -58,6 +58,7 @@ type Schema = async_graphql::Schema<Query, Mutation, Subscription>;
 pub use crate::graphql::document::Summary;
 pub use crate::graphql::document::hash::DocumentHash;
 pub use crate::graphql::document::trusted::TrustedError;
+pub use crate::graphql::turn::LARGE_REQUEST;
 
 /// The GraphQL API: accepts documents and returns responses.
 #[derive(Clone)]

@@ -23,7 +23,7 @@ use crate::thread;
 /// Cost above which an operation waits for a turn: a few milliseconds of processor time.
 const LARGE: u64 = 250;
 /// Size above which parsing and planning a request wait for a turn, in bytes.
-pub(super) const LARGE_REQUEST: usize = 8_192;
+pub const LARGE_REQUEST: usize = 8_192;
 
 /// The turns that all operations of a process share.
 #[derive(Clone, Debug)]

@@ -2,11 +2,12 @@
 //!
 //! A worker polls its tasks in the order in which they become ready. So if an address has a thousand ready tasks, a
 //! request from another address waits for all of them, once for each of its round trips. Here, a task waits in a queue
-//! if its address has used more of the worker's time than the mean of the addresses, and more than [`FREE`]. Whenever
-//! the worker has polled all other tasks that are ready, it goes on with a [`SLICE`] of the queued ones, one of each
-//! address in turn (round robin).
+//! if its address has used more of the worker's time than the mean of the addresses, and more than [`ALLOWANCE`].
+//! Whenever the worker has polled all other tasks that are ready, it goes on with a [`SLICE`] of the queued ones, one of
+//! each address in turn (round robin).
 //!
-//! The worker is never idle while a task waits, and an address that has it to itself waits for nobody.
+//! The scheduling is work-conserving: the worker is never idle while a task waits, and tasks of an address that is
+//! alone on a worker are never queued.
 //!
 //! Not here: work that takes milliseconds without interruption, which runs on other threads (`graphql::turn`).
 
@@ -25,7 +26,7 @@ use crate::worker;
 /// Interval at which what addresses have used is halved.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Time of a worker that an address may have used without waiting for others.
-const FREE: Duration = Duration::from_millis(10);
+const ALLOWANCE: Duration = Duration::from_millis(10);
 /// Time below which what an address has used is forgotten.
 const NEGLIGIBLE: Duration = Duration::from_micros(100);
 /// Time for which queued tasks run before the tasks of other addresses that have become ready.
@@ -134,7 +135,7 @@ impl Queue {
         self.halve_if_due(now);
         let used = self.used.get(&address).map_or(Duration::ZERO, |used| used.time);
         let mean = self.total / u32::try_from(self.used.len()).unwrap_or(u32::MAX).max(1);
-        if used <= mean.max(FREE) {
+        if used <= mean.max(ALLOWANCE) {
             return None;
         }
         let (go_on, turn) = oneshot::channel();
@@ -317,7 +318,7 @@ mod tests {
         for last in [1, 2] {
             let done = done.clone();
             workers.spawn(fairly(Some(address(last)), async move {
-                std::thread::sleep(2 * FREE);
+                std::thread::sleep(2 * ALLOWANCE);
                 for _ in 0..50 {
                     let inner = fairly(Some(address(3)), yield_now());
                     let dropped = fairly(Some(address(last)), std::future::pending::<()>());

@@ -24,12 +24,14 @@ use axum::response::Response;
 use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
 
 use crate::config::HttpConfig;
+use crate::graphql::LARGE_REQUEST;
 use crate::graphql::error::{Code, RequestError};
 use crate::http::response::Failure;
 use crate::model::address::Address;
 
-/// Size up to which a share does not count, in bytes.
-pub(super) const FREE: usize = 8_192;
+/// Size up to which a share does not count, in bytes. A larger request counts, because it waits for its turn before it
+/// is parsed.
+pub(super) const FREE: usize = LARGE_REQUEST;
 /// Reciprocal of the part of the memory that an address may occupy.
 const ADDRESSES: usize = 8;
 /// Size of the chunks in which a response is sent, in bytes.
