@@ -3,8 +3,8 @@
 //! A worker polls its tasks in the order in which they become ready. So if an address has a thousand ready tasks, a
 //! request from another address waits for all of them, once for each of its round trips. Here, a task waits in a queue
 //! if its address has used more of the worker's time than the mean of the addresses, and more than [`ALLOWANCE`].
-//! Whenever the worker has polled all other tasks that are ready, it goes on with a [`SLICE`] of the queued ones, one of
-//! each address in turn (round robin).
+//! Whenever the worker has polled all other ready tasks, it goes on with a [`SLICE`] of the queued ones, one of each
+//! address in turn (round robin).
 //!
 //! The scheduling is work-conserving: the worker is never idle while a task waits, and tasks of an address that is
 //! alone on a worker are never queued.
@@ -275,8 +275,8 @@ mod tests {
         assert_eq!((queue.waiting.len(), queue.turns.len(), queue.is_served), (0, 0, false));
     }
 
-    /// Runs the tasks of a flood on a worker, and then one task of another address that yields `hops` times. Returns how
-    /// often the flood was polled meanwhile.
+    /// Runs the tasks of a flood on a worker, and then one task of another address that yields `hops` times. Returns
+    /// how often the flood was polled meanwhile.
     fn polls_beside(hops: usize) -> usize {
         let workers = Workers::start(1).unwrap();
         let polls = Arc::new(AtomicUsize::new(0));
