@@ -96,8 +96,9 @@ export class Visitor {
   async disturbed(work) {
     this.isDisturbed = true;
     await work();
-    // The browser may log the last error after the page has recovered from it, but before it is idle.
-    await this.page.evaluate(() => new Promise((resolve) => requestIdleCallback(resolve)));
+    // The browser may log the last error after the page has recovered from it, but before it is idle. Chromium may
+    // never call back without a timeout, although the page is idle.
+    await this.page.evaluate(() => new Promise((resolve) => requestIdleCallback(resolve, { timeout: 1_000 })));
     await this.page.waitForTimeout(500);
     this.isDisturbed = false;
   }

@@ -17,26 +17,32 @@ const PAUSE: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20
 /// The looks at a condition, until it holds or the limit is reached.
 struct Looks {
     began: Instant,
+    limit: Duration,
     pause: Duration,
 }
 
 impl Looks {
     #[allow(clippy::disallowed_methods, reason = "processes take real time")]
-    fn begin() -> Self {
-        Self { began: Instant::now(), pause: PAUSE[0] }
+    fn begin(limit: Duration) -> Self {
+        Self { began: Instant::now(), limit, pause: PAUSE[0] }
     }
 
     /// Returns the time until the next look; `None` if there is none.
     fn next(&mut self) -> Option<Duration> {
         let pause = self.pause;
         self.pause = (2 * pause).min(PAUSE[1]);
-        (self.began.elapsed() < LIMIT).then_some(pause)
+        (self.began.elapsed() < self.limit).then_some(pause)
     }
 }
 
 /// Waits until a condition holds. Returns false if it does not hold within the limit.
-pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
-    let mut looks = Looks::begin();
+pub(crate) fn eventually(condition: impl FnMut() -> bool) -> bool {
+    happens_within(LIMIT, condition)
+}
+
+/// The same, with a limit of its own, for what takes minutes.
+pub(crate) fn happens_within(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let mut looks = Looks::begin(limit);
     while !condition() {
         let Some(pause) = looks.next() else { return false };
         std::thread::sleep(pause);
@@ -46,7 +52,7 @@ pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
 
 /// The same, for a condition that is asynchronous, or with other tasks that go on in the meantime.
 pub(crate) async fn eventually_async(mut condition: impl AsyncFnMut() -> bool) -> bool {
-    let mut looks = Looks::begin();
+    let mut looks = Looks::begin(LIMIT);
     while !condition().await {
         let Some(pause) = looks.next() else { return false };
         tokio::time::sleep(pause).await;
