@@ -1,6 +1,5 @@
 //! A world in which users act at random, with its model.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fanfold::app::post::{EditRequest, PublishRequest};
@@ -30,7 +29,6 @@ pub(super) struct Random {
     pub(super) model: Model,
     pub(super) rng: StdRng,
     pub(super) ids: Vec<UserId>,
-    pub(super) viewers: BTreeMap<UserId, Viewer>,
     pub(super) owner: Person,
     pub(super) me: UserId,
 }
@@ -49,19 +47,16 @@ impl Random {
         let me = world.app.authenticate(&owner.token).await.unwrap().user().unwrap();
         ids.push(me);
         let (model, rng) = (Model::default(), StdRng::seed_from_u64(seed));
-        Self { world, model, rng, ids, viewers: BTreeMap::new(), owner, me }
+        Self { world, model, rng, ids, owner, me }
     }
 
     fn now(&self) -> Timestamp {
         self.world.clock.now()
     }
 
-    async fn viewer(&mut self, user: UserId) -> Viewer {
-        if !self.viewers.contains_key(&user) {
-            let viewer = self.world.app.operator_as(user).await.unwrap();
-            self.viewers.insert(user, viewer);
-        }
-        self.viewers[&user].clone()
+    /// Authenticates a user. A viewer of an earlier call would not see the blocks since then.
+    async fn viewer(&self, user: UserId) -> Viewer {
+        self.world.app.operator_as(user).await.unwrap()
     }
 
     fn draw(&mut self) -> UserId {
@@ -183,7 +178,6 @@ impl Random {
                 let note = ActionNote::default();
                 app.suspend_user(&Moderator::Operator, other, note).await.unwrap();
                 self.model.suspended.insert(other);
-                self.viewers.remove(&other);
             }
             87..89 => {
                 if let Some(post) = self.model.posts.keys().next().copied() {
