@@ -14,9 +14,12 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
+
+/// Number of limited entries of lists of referrers that an operation reads before its pages read fewer.
+const MOST_LIMITED_ENTRIES: usize = 50_000;
 
 /// The resources that a budget counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +109,8 @@ pub struct Budget {
     is_over: Notify,
     /// True once a statement of the operation has failed because the archive is unavailable.
     lacks_archive: AtomicBool,
+    /// Number of limited entries of lists of referrers that pages may still read in full.
+    limited_entries: AtomicUsize,
 }
 
 impl Budget {
@@ -113,7 +118,8 @@ impl Budget {
     #[must_use]
     pub fn new(limits: Amounts) -> Arc<Self> {
         let (used, exceeded, is_over, lacks_archive) = Default::default();
-        Arc::new(Self { limits, used, exceeded, is_over, lacks_archive })
+        let limited_entries = AtomicUsize::new(MOST_LIMITED_ENTRIES);
+        Arc::new(Self { limits, used, exceeded, is_over, lacks_archive, limited_entries })
     }
 
     /// Creates an unused budget with the same limits.
@@ -138,6 +144,19 @@ impl Budget {
         let exceeded = *self.exceeded.get_or_init(|| Exceeded { resource, limit });
         self.is_over.notify_waiters();
         Err(exceeded)
+    }
+
+    /// Returns an amount that was spent.
+    fn refund(&self, resource: Resource, amount: u64) {
+        let refund = |used: u64| Some(used.saturating_sub(amount));
+        drop(self.used[resource as usize].fetch_update(Ordering::Relaxed, Ordering::Relaxed, refund));
+    }
+
+    /// Takes up to `most` of the limited entries that the operation may still read, but at least `least`.
+    fn take_limited_entries(&self, most: usize, least: usize) -> usize {
+        let take = |left: usize| Some(left.saturating_sub(most));
+        let left = self.limited_entries.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        left.unwrap_or(0).clamp(least.min(most), most)
     }
 
     /// Returns the amounts used so far.
@@ -196,6 +215,20 @@ pub fn spend(resource: Resource, amount: u64) -> Result<(), Exceeded> {
     current(|budget| budget.spend(resource, amount)).unwrap_or(Ok(()))
 }
 
+/// Gives an amount that the current operation has spent back to its budget: one that must not show in what the operation
+/// costs, because it depends on what the viewer may not see.
+pub fn refund(resource: Resource, amount: u64) {
+    current(|budget| budget.refund(resource, amount));
+}
+
+/// Returns the number of limited entries that the next page of a list may read: `most`, or `least` once the current
+/// operation has read many. They are not charged, because what an operation costs must not tell of entries that its
+/// viewer may not see, so this is their bound.
+#[must_use]
+pub fn take_limited_entries(most: usize, least: usize) -> usize {
+    current(|budget| budget.take_limited_entries(most, least)).unwrap_or(most)
+}
+
 /// Returns the amount of a resource that the current operation has left; `None` if the operation is not
 /// limited.
 #[must_use]
@@ -245,6 +278,27 @@ mod tests {
             .await;
         assert_eq!(left(Resource::Commands), None);
         assert_eq!(budget.used().of(Resource::Commands), 4);
+    }
+
+    #[tokio::test]
+    async fn what_is_refunded_does_not_show_in_the_cost() {
+        let budget = Budget::new(Amounts([10, 100, 1, 1, 1]));
+        budget
+            .limit(async {
+                assert_eq!(spend(Resource::ReplyBytes, 90), Ok(()));
+                refund(Resource::ReplyBytes, 80);
+            })
+            .await;
+        assert_eq!(budget.used().of(Resource::ReplyBytes), 10);
+    }
+
+    #[tokio::test]
+    async fn pages_read_fewer_limited_entries_once_an_operation_has_read_many() {
+        let budget = Budget::new(Amounts::default());
+        let taken = budget.limit(async { [(); 52].map(|()| take_limited_entries(1_000, 100)) }).await;
+        assert_eq!(taken[..50], [1_000; 50]);
+        assert_eq!(taken[50..], [100; 2]);
+        assert_eq!(take_limited_entries(1_000, 100), 1_000, "nothing is limited here");
     }
 
     #[tokio::test]

@@ -16,6 +16,7 @@ pub(super) struct Entered {
     inactivity: OnceCell<()>,
     conversations: OnceCell<()>,
     recovery: OnceCell<()>,
+    entry_kinds: OnceCell<()>,
 }
 
 impl Entered {
@@ -26,6 +27,7 @@ impl Entered {
             Feature::Inactivity => &self.inactivity,
             Feature::Conversations => &self.conversations,
             Feature::Recovery => &self.recovery,
+            Feature::EntryKinds => &self.entry_kinds,
         }
     }
 }

@@ -165,26 +165,6 @@ impl App {
         Ok(imported)
     }
 
-    /// Makes the accounts of users private. Their followers stay. Makes one round trip for any number of users, plus
-    /// one for the first of the process; none for no users.
-    pub async fn import_private(&self, users: &[UserId]) -> Result<(), Error> {
-        if users.is_empty() {
-            return Ok(());
-        }
-        self.enter(Feature::Boundaries).await?;
-        let change = ProfileChange { is_private: Some(true), ..ProfileChange::default() };
-        let mut batch = Batch::new("import: private");
-        let write = |&user: &UserId| Some(batch.push(user::change_profile(self.keys(), user, &change)?));
-        let tickets = users.iter().filter_map(write).collect();
-        let sent = batch.send(self.store()).await;
-        for &user in users {
-            // Redis may have executed a write that failed.
-            self.store().forget_user(user);
-        }
-        sent?.take_all(tickets)?;
-        Ok(())
-    }
-
     /// Writes blocks: pairs of a user and another whom they block since `at`. Ends the follows and requests between the
     /// two. Blocks beyond the limit are left out. Makes six round trips per block, for 64 blocks at a time; none for no
     /// blocks.

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::app::error::Error;
 use crate::app::read::Load as _;
 use crate::app::visit::history::VisitorCount;
-use crate::model::details::ReferrerKind;
+use crate::model::referrer::{EntryKind, ReferrerKind};
 use crate::model::id::{PostId, UserId};
 use crate::model::relation::Side;
 use crate::model::user::{UserFields, Username};
@@ -233,7 +233,8 @@ impl<'a> Sampler<'a> {
         let records = footprint("post", sample.len() as u64, &sample);
         let entries = async |kind, lists: &[ReferrerKind]| {
             let lists = live.iter().flat_map(|post| lists.iter().map(move |list| (*post, *list)));
-            let usages = lists.map(|(post, list)| memory::referrers(self.keys(), post, list));
+            let lists = lists.flat_map(|(post, list)| EntryKind::ALL.map(|entries| (post, list, entries)));
+            let usages = lists.map(|(post, list, entries)| memory::referrers(self.keys(), post, list, entries));
             let sample = self.sample(usages).await?;
             let items = sample.iter().map(|usage| usage.items).sum();
             Ok::<_, Error>(footprint(kind, items, &sample))

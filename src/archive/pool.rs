@@ -60,6 +60,7 @@ macro_rules! migrations {
             (4, include_str!(concat!("migrations/", $kind, "/0004_versions.sql"))),
             (5, include_str!(concat!("migrations/", $kind, "/0005_referrers.sql"))),
             (6, include_str!(concat!("migrations/", $kind, "/0006_edits.sql"))),
+            (7, include_str!(concat!("migrations/", $kind, "/0007_entry_kinds.sql"))),
         ]
     };
 }

@@ -11,18 +11,18 @@ use crate::archive::edit::insert_versions;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
 use crate::archive::post::{COLUMNS, MOST_ROWS, details_column, push_in};
-use crate::archive::referrer::insert_referrals;
+use crate::archive::referrer::insert_entries;
 use crate::archive::{Archive, WRITE, number};
-use crate::model::details::Referral;
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Delivery, Post};
+use crate::model::referrer::{EntryList, ReferrerEntry};
 
 /// The lists that are stored with posts.
 #[derive(Clone, Debug, Default)]
 pub struct Lists {
-    /// The posts that refer to the posts. The rows of the posts have their numbers.
-    pub referrals: Vec<Referral>,
+    /// The entries of the posts that refer to the posts. The rows of the posts have the numbers of listed entries.
+    pub entries: Vec<(EntryList, ReferrerEntry)>,
     /// The earlier versions of the posts.
     pub versions: Vec<(PostId, EarlierVersion)>,
 }
@@ -95,10 +95,10 @@ impl Archive {
                     delete.build().execute(&mut *transaction).await?;
                 }
                 let is_new = |post: &PostId| replaced.contains(post);
-                let referrals: Vec<&Referral> =
-                    lists.referrals.iter().filter(|referral| is_new(&referral.target)).collect();
-                for referrals in referrals.chunks(MOST_ROWS) {
-                    let mut insert = insert_referrals::<Sql>(referrals);
+                let entries: Vec<&(EntryList, ReferrerEntry)> =
+                    lists.entries.iter().filter(|(list, _)| is_new(&list.target)).collect();
+                for entries in entries.chunks(MOST_ROWS) {
+                    let mut insert = insert_entries::<Sql>(entries);
                     insert.build().persistent(false).execute(&mut *transaction).await?;
                 }
                 let versions: Vec<&(PostId, EarlierVersion)> =

@@ -22,7 +22,7 @@ use crate::app::relation::read::UserList;
 use crate::app::timeline::seen::Seen;
 use crate::app::visibility::list::OwnList;
 use crate::model::clock::Timestamp;
-use crate::model::details::ReferrerKind;
+use crate::model::referrer::ReferrerKind;
 use crate::model::id::{PostId, ReportId, UserId};
 use crate::model::invite::{InviteCode, InvitePosition};
 use crate::model::mark::Mark;

@@ -14,6 +14,17 @@ pub enum Inactivity {
     Deletion,
 }
 
+/// The standing of an account: what decides who sees the account's posts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// An active account whose public posts everyone sees.
+    Public,
+    /// An active account whose posts only followers see.
+    Private,
+    /// An account that is inactive or does not exist: no one sees its posts.
+    Inactive,
+}
+
 /// An account as its record describes it. An account that is inactive for any reason is hidden from everyone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {

@@ -7,7 +7,8 @@ use std::str::FromStr;
 
 use crate::model::clock::Timestamp;
 use crate::model::entity;
-use crate::model::id::PostId;
+use crate::model::id::{PostId, UserId};
+use crate::model::referrer::{Referral, ReferrerKind};
 
 /// Number of nearest ancestors in a reply's path. The root of the conversation follows them.
 pub const NEAREST_ANCESTORS: usize = 8;
@@ -27,19 +28,19 @@ pub struct Details {
     pub references: References,
 }
 
-/// How often others refer to a post.
+/// How often others refer to a post: the numbers of the *listed* entries in its lists of referrers, which everyone sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReferrerCounts {
-    /// Number of public reposts.
+    /// Number of listed reposts.
     pub reposts: u64,
-    /// Number of public replies.
+    /// Number of listed replies.
     pub replies: u64,
-    /// Number of public posts that quote the post.
+    /// Number of listed posts that quote the post.
     pub quotes: u64,
 }
 
 impl ReferrerCounts {
-    /// Returns the number of public posts of a kind.
+    /// Returns the number of listed entries of a kind of posts.
     #[must_use]
     pub fn of(&self, kind: ReferrerKind) -> u64 {
         match kind {
@@ -49,7 +50,7 @@ impl ReferrerCounts {
         }
     }
 
-    /// Returns the number of public posts of a kind, to change it.
+    /// Returns the number of listed entries of a kind of posts, to change it.
     pub fn of_mut(&mut self, kind: ReferrerKind) -> &mut u64 {
         match kind {
             ReferrerKind::Reply => &mut self.replies,
@@ -114,35 +115,6 @@ impl Reply {
     }
 }
 
-/// The kinds of posts that refer to another post, which has a list of each kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReferrerKind {
-    /// Posts that reply to the post.
-    Reply,
-    /// Posts that quote the post.
-    Quote,
-    /// Reposts of the post.
-    Repost,
-}
-
-impl ReferrerKind {
-    /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Reply, Self::Quote, Self::Repost];
-}
-
-/// An entry of a post in another post's list of referrers. It exists as long as the post does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Referral {
-    /// The list.
-    pub kind: ReferrerKind,
-    /// The post that has the list.
-    pub target: PostId,
-    /// The post that refers to it.
-    pub referrer: PostId,
-    /// True if the entry counts, since its post is public.
-    pub is_counted: bool,
-}
-
 impl References {
     /// Returns the references in a text: its tags.
     #[must_use]
@@ -157,12 +129,12 @@ impl References {
         *self == Self::default()
     }
 
-    /// Returns the entries of this post in the lists of others. They count if the post is public.
-    pub fn referrals(&self, referrer: PostId, is_public: bool) -> impl Iterator<Item = Referral> + use<> {
+    /// Returns what this post, of this author, says of its entries in the lists of others.
+    pub fn referrals(&self, referrer: PostId, author: UserId) -> impl Iterator<Item = Referral> + use<> {
         let parent = self.reply.as_ref().map(|reply| (ReferrerKind::Reply, reply.parent()));
         let quoted = self.quoted.map(|quoted| (ReferrerKind::Quote, quoted));
         let original = self.original.map(|original| (ReferrerKind::Repost, original));
-        let referral = move |(kind, target)| Referral { kind, target, referrer, is_counted: is_public };
+        let referral = move |(kind, target)| Referral { kind, target, referrer, author };
         parent.into_iter().chain(quoted).chain(original).map(referral)
     }
 

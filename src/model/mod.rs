@@ -19,6 +19,7 @@ pub mod moderator;
 pub mod page;
 pub mod post;
 pub mod recovery;
+pub mod referrer;
 pub mod region;
 pub mod relation;
 pub mod rng;

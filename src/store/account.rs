@@ -156,12 +156,7 @@ pub fn add_job(keys: &Keys, job: Job, due: Timestamp) -> Command<i64> {
     command("ZADD").key(&keys.account_jobs()).arg(due.as_millis()).arg(job.text()).reply()
 }
 
-/// Removes a job that is done.
-pub fn remove_job(keys: &Keys, job: Job) -> Command<i64> {
-    command("ZREM").key(&keys.account_jobs()).arg(job.text()).reply()
-}
-
-/// Removes all jobs of a user.
+/// Removes jobs that are done.
 pub fn remove_jobs(keys: &Keys, jobs: &[Job]) -> Command<i64> {
     command("ZREM").key(&keys.account_jobs()).args(jobs.iter().map(|job| job.text())).reply()
 }

@@ -76,5 +76,5 @@ pub fn delete_own(keys: &Keys, user: UserId) -> Command<i64> {
     let delete = delete.key(&keys.gone(user)).key(&keys.timeline(user)).key(&keys.removed(user));
     let delete = delete.key(&keys.expiring(user)).key(&keys.cost_of(user)).key(&keys.publishes_of(user));
     let delete = delete.key(&keys.events_of(user)).key(&keys.reports_of(user)).key(&keys.sign_ins_of(user));
-    delete.key(&keys.recoveries(user)).reply()
+    delete.key(&keys.recoveries(user)).key(&keys.privacy_of(user)).reply()
 }

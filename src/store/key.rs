@@ -40,8 +40,10 @@
 //! | `ff:{u7}:requests` | sorted set | users who have requested to follow user 7, by time: the mirror |
 //! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its intersections with `following` and `followers`; N is a nonce |
 //! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; `visibility`, if only followers can see the post; `details`, unless it is a plain post, in the format of [`Details`](crate::model::details::Details); or a tombstone: `author`, `deleted`, `visibility` as before, and `settled` (1 once the archive has recorded the deletion, 2 if the post was never visible); or, for a minute after the post was archived, only `archived`, the author |
-//! | `ff:{p9}:replies`, `ff:{p9}:quotes` | list | the posts that reply to post 9, and those that quote it, in descending order of id, while post 9 has a record |
-//! | `ff:{p9}:reposts` | list | the reposts of post 9, in the same order; once post 9 is deleted, those still to be deleted |
+//! | `ff:{p9}:replies`, `ff:{p9}:quotes` | list | the listed entries of the posts that reply to post 9, and of those that quote it: public posts of active, public accounts, in descending order of id, while post 9 has a record |
+//! | `ff:{p9}:reposts` | list | the listed reposts of post 9, in the same order; once post 9 is deleted, those still to be deleted |
+//! | `ff:{p9}:replies:limited`, `ff:{p9}:quotes:limited`, `ff:{p9}:reposts:limited` | list | the limited entries, as `post:author`: posts for followers only, or of private accounts; otherwise as above |
+//! | `ff:{p9}:replies:withheld`, `ff:{p9}:quotes:withheld`, `ff:{p9}:reposts:withheld` | list | the withheld entries: posts of inactive accounts; otherwise as above |
 //! | `ff:{u7}:reposted` | hash | post that user 7 has reposted → the repost |
 //! | `ff:{p9}:edits` | list | earlier versions of post 9, the newest first, while post 9 has a record: the first one and the newest 19, in the format of [`EarlierVersion`](crate::model::edit::EarlierVersion); missing if the post was never edited |
 //! | `ff:{u7}:posts` | list | user 7's hot posts, in descending order of id |
@@ -77,6 +79,7 @@
 //! | `ff:{u7}:events` | bucket | cost available to the events that user 7 receives |
 //! | `ff:{u7}:changes:9` | bucket | times that user 7 may follow, unblock or unmute user 9 |
 //! | `ff:{u7}:publish` | bucket | posts that user 7 may publish or edit |
+//! | `ff:{u7}:privacy` | bucket | times that user 7 may make the account private or public |
 //! | `ff:{u7}:report` | bucket | reports that user 7 may send |
 //! | `ff:{u7}:guesses:N` | bucket | password attempts made in the session with id N |
 //! | `ff:{u7}:signins`, `ff:{h1f…}:signins` | bucket | successful password checks for user 7, and from the address with digest 1f… |
@@ -109,7 +112,7 @@ use std::sync::Arc;
 use redis::{RedisWrite, ToRedisArgs};
 
 use crate::model::clock::Day;
-use crate::model::details::ReferrerKind;
+use crate::model::referrer::{EntryKind, ReferrerKind};
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::invite::InviteCode;
@@ -597,15 +600,20 @@ impl Keys {
         self.key(Tag::Post(post), "post")
     }
 
-    /// Returns the key of a post's replies, of the posts that quote it, or of its reposts.
+    /// Returns the key of these entries of a post's replies, of the posts that quote it, or of its reposts.
     #[must_use]
-    pub fn referrers(&self, post: PostId, kind: ReferrerKind) -> Key<List> {
-        let rest = match kind {
+    pub fn referrers(&self, post: PostId, kind: ReferrerKind, entries: EntryKind) -> Key<List> {
+        let kind = match kind {
             ReferrerKind::Reply => "replies",
             ReferrerKind::Quote => "quotes",
             ReferrerKind::Repost => "reposts",
         };
-        self.key(Tag::Post(post), rest)
+        let entries = match entries {
+            EntryKind::Listed => "",
+            EntryKind::Limited => ":limited",
+            EntryKind::Withheld => ":withheld",
+        };
+        self.key(Tag::Post(post), &format!("{kind}{entries}"))
     }
 
     /// Returns the key of the posts that a user has reposted.
@@ -861,6 +869,12 @@ impl Keys {
         self.key(Tag::User(user), "publish")
     }
 
+    /// Returns the key of the bucket that limits how often a user makes their account private or public.
+    #[must_use]
+    pub fn privacy_of(&self, user: UserId) -> Key<Bucket> {
+        self.key(Tag::User(user), "privacy")
+    }
+
     /// Returns the key of the bucket that limits how many reports a user sends.
     #[must_use]
     pub fn reports_of(&self, user: UserId) -> Key<Bucket> {
@@ -1040,9 +1054,19 @@ mod tests {
         assert_eq!(keys.account_jobs().name(), "ff:{g}:account:jobs");
         assert_eq!(keys.numbered_stars().name(), "ff:{g}:stars:numbered");
         assert_eq!(keys.post(post).name(), "ff:{p9}:post");
-        assert_eq!(keys.referrers(post, ReferrerKind::Reply).name(), "ff:{p9}:replies");
-        assert_eq!(keys.referrers(post, ReferrerKind::Quote).name(), "ff:{p9}:quotes");
-        assert_eq!(keys.referrers(post, ReferrerKind::Repost).name(), "ff:{p9}:reposts");
+        let lists = |kind| EntryKind::ALL.map(|entries| keys.referrers(post, kind, entries).name().to_owned());
+        assert_eq!(
+            lists(ReferrerKind::Reply),
+            ["ff:{p9}:replies", "ff:{p9}:replies:limited", "ff:{p9}:replies:withheld"]
+        );
+        assert_eq!(
+            lists(ReferrerKind::Quote),
+            ["ff:{p9}:quotes", "ff:{p9}:quotes:limited", "ff:{p9}:quotes:withheld"]
+        );
+        assert_eq!(
+            lists(ReferrerKind::Repost),
+            ["ff:{p9}:reposts", "ff:{p9}:reposts:limited", "ff:{p9}:reposts:withheld"]
+        );
         assert_eq!(keys.reposted(user).name(), "ff:{u7}:reposted");
         assert_eq!(keys.edits(post).name(), "ff:{p9}:edits");
         assert_eq!(keys.posts(user).name(), "ff:{u7}:posts");
@@ -1094,6 +1118,7 @@ mod tests {
         assert_eq!(keys.events_of(user).name(), "ff:{u7}:events");
         assert_eq!(keys.changes_of(user, UserId::new(9).unwrap()).name(), "ff:{u7}:changes:9");
         assert_eq!(keys.publishes_of(user).name(), "ff:{u7}:publish");
+        assert_eq!(keys.privacy_of(user).name(), "ff:{u7}:privacy");
         assert_eq!(keys.cost_from(digest).name(), format!("ff:{{h{hex}}}:cost"));
         assert_eq!(keys.known_addresses(digest).name(), format!("ff:{{k{hex}}}:known"));
         assert_eq!(keys.regions(12).name(), "ff:{r12}:region");

@@ -3,7 +3,7 @@
 //! Not here: the selection of samples (`app::memory`), or the comparison with other layouts
 //! (`benches/memory.rs`).
 
-use crate::model::details::ReferrerKind;
+use crate::model::referrer::{EntryKind, ReferrerKind};
 use crate::model::id::{PostId, UserId};
 use crate::model::relation::Side;
 use crate::store::command::{Command, command, several};
@@ -86,9 +86,14 @@ pub fn reposted(keys: &Keys, user: UserId) -> Command<Option<KeyUsage>> {
     usage(&keys.reposted(user), "HLEN", 0)
 }
 
-/// Measures a list of a hot post: its replies, the posts that quote it, or its reposts.
-pub fn referrers(keys: &Keys, post: PostId, kind: ReferrerKind) -> Command<Option<KeyUsage>> {
-    usage(&keys.referrers(post, kind), "LLEN", 0)
+/// Measures a list of a hot post: entries of its replies, of the posts that quote it, or of its reposts.
+pub fn referrers(
+    keys: &Keys,
+    post: PostId,
+    kind: ReferrerKind,
+    entries: EntryKind,
+) -> Command<Option<KeyUsage>> {
+    usage(&keys.referrers(post, kind, entries), "LLEN", 0)
 }
 
 /// Measures a post's record.

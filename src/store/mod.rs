@@ -104,12 +104,20 @@ pub enum Feature {
     Conversations,
     /// Recovery codes have been issued, which servers of earlier versions would not revoke.
     Recovery,
+    /// The lists of referrers are divided into listed, limited and withheld entries.
+    EntryKinds,
 }
 
 impl Feature {
     /// All features that this version knows.
-    const ALL: [Self; 5] =
-        [Self::Exclusions, Self::Boundaries, Self::Inactivity, Self::Conversations, Self::Recovery];
+    const ALL: [Self; 6] = [
+        Self::Exclusions,
+        Self::Boundaries,
+        Self::Inactivity,
+        Self::Conversations,
+        Self::Recovery,
+        Self::EntryKinds,
+    ];
 
     /// Returns the feature's name in the layout.
     fn name(self) -> &'static str {
@@ -119,6 +127,7 @@ impl Feature {
             Self::Inactivity => "inactivity",
             Self::Conversations => "conversations",
             Self::Recovery => "recovery",
+            Self::EntryKinds => "entry_kinds",
         }
     }
 }

@@ -9,7 +9,8 @@
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::model::clock::Timestamp;
-use crate::model::details::{Details, References, ReferrerKind};
+use crate::model::details::{Details, References};
+use crate::model::referrer::ReferrerKind;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, Platform, Post, Visibility};
@@ -19,6 +20,7 @@ use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::post_list::{Id, ids};
 use crate::store::reply::Reply;
+use crate::store::referrer;
 use crate::store::script;
 use crate::store::timeline::REMOVED_MILLIS;
 use crate::store::user::REVOKED_MILLIS;
@@ -346,7 +348,7 @@ fn with_lists(
     kinds: impl IntoIterator<Item = ReferrerKind>,
 ) -> Builder {
     let call = call.key(&keys.edits(id));
-    kinds.into_iter().fold(call, |call, kind| call.key(&keys.referrers(id, kind)))
+    kinds.into_iter().fold(call, |call, kind| referrer::with_lists(call, keys, id, kind))
 }
 
 /// A live or deleted post's author and state.

@@ -17,6 +17,12 @@ const MOST_BYTES: usize = 512 << 20;
 /// Maximum number of elements of an array in a reply.
 const MOST_ELEMENTS: usize = 1 << 30;
 
+/// Returns the number of bytes that a text of this length takes in a reply.
+pub(super) fn size_of_text(length: usize) -> u64 {
+    let digits = length.checked_ilog10().unwrap_or(0) + 1;
+    length as u64 + u64::from(digits) + "$\r\n\r\n".len() as u64
+}
+
 /// Finds the ends of replies in bytes that arrive piece by piece. Reads each element once.
 #[derive(Debug, Default)]
 pub(super) struct Scanner {

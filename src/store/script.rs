@@ -93,6 +93,7 @@ scripts! {
     ERASE_USER = "part/revoke" "erase_user";
     ERASE_POST = "erase_post";
     FIND_POST = "part/ids" "find_post";
+    FIND_REFERRER = "part/ids" "find_referrer";
     FINISH_JOB = "part/turns" "finish_job";
     FINISH_POSTS = "finish_posts";
     FOLLOW = "part/channel" "part/signal" "part/exclusions" "part/tree" "part/compact" "part/follow" "part/bucket" "part/throttle" "follow";

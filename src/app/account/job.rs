@@ -8,12 +8,15 @@ use futures::{StreamExt as _, stream};
 
 use crate::app::App;
 use crate::app::account::Walk;
-use crate::app::deadline::REPAIRED_AFTER;
+use crate::app::deadline::{Deadline, REPAIRED_AFTER, WRITER_LIVES};
 use crate::app::error::{Broken, Error};
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::store::account::{self, Job};
+use crate::store::batch::Batch;
 
+/// Age of a job after which a worker takes it over: some seconds after the call that has added it writes no more.
+const TAKEN_OVER: Duration = WRITER_LIVES.saturating_add(REPAIRED_AFTER);
 /// Interval between looks for due jobs.
 const ROUND: Duration = Duration::from_secs(2);
 /// Time after which a claimed job is due again, unless its worker has claimed it anew.
@@ -26,11 +29,28 @@ const PAGE: usize = 100;
 const AT_ONCE: usize = 4;
 
 impl App {
-    /// Adds a job, which the workers take over unless this call finishes it within some seconds.
-    pub(super) async fn begin_job(&self, user: UserId) -> Result<Job, Error> {
-        let job = Job { user, token: self.rng().nonce() };
-        self.schedule_job(job, self.now().plus(REPAIRED_AFTER * 2)).await?;
-        Ok(job)
+    /// Adds a job, which the workers take over unless this call finishes it within some seconds. The call must check the
+    /// deadline before it writes to the record: if it wrote later than a worker had followed the record, nothing would
+    /// follow this change.
+    pub(super) async fn begin_job(&self, user: UserId) -> Result<(Job, Deadline<'_>), Error> {
+        let (jobs, deadline) = self.begin_jobs(&[user]).await?;
+        Ok((jobs[0], deadline))
+    }
+
+    /// Adds a job of each of these users, like [`App::begin_job`]. Makes one round trip.
+    pub(in crate::app) async fn begin_jobs(&self, users: &[UserId]) -> Result<(Vec<Job>, Deadline<'_>), Error> {
+        let deadline = Deadline::start(&*self.0.clock);
+        let jobs: Vec<Job> = users.iter().map(|&user| Job { user, token: self.rng().nonce() }).collect();
+        self.schedule_jobs(&jobs, deadline.began().plus(TAKEN_OVER)).await?;
+        Ok((jobs, deadline))
+    }
+
+    /// Makes jobs due at this time. Makes one round trip.
+    pub(in crate::app) async fn schedule_jobs(&self, jobs: &[Job], due: Timestamp) -> Result<(), Error> {
+        let mut batch = Batch::new("account: new jobs");
+        let tickets = jobs.iter().map(|job| batch.push(account::add_job(self.keys(), *job, due))).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
     }
 
     /// Makes a job due at this time.
@@ -45,7 +65,14 @@ impl App {
     }
 
     pub(super) async fn end_job(&self, job: Job) -> Result<(), Error> {
-        account::remove_job(self.keys(), job).send("account: job done", self.store()).await?;
+        self.end_jobs(vec![job]).await
+    }
+
+    /// Removes jobs that are done. Makes one round trip; none without jobs.
+    pub(super) async fn end_jobs(&self, jobs: Vec<Job>) -> Result<(), Error> {
+        if !jobs.is_empty() {
+            account::remove_jobs(self.keys(), &jobs).send("account: job done", self.store()).await?;
+        }
         Ok(())
     }
 

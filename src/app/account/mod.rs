@@ -8,19 +8,25 @@
 //! - The recovery codes that a moderator has issued are revoked.
 //! - The user's follows are not mirrored, and follows of the user are withheld ([`crate::app::edge`]), so that no list
 //!   and no count contains them.
+//! - The entries of the user's posts, in the lists of the posts that they refer to, are withheld
+//!   ([`crate::app::post`]'s `referral`), so that no list and no count contains them.
 //!
 //! A change of the record runs these steps:
 //! 1. Add a job specific to this call, which a worker takes over after some seconds.
 //! 2. Change the record, and end the sessions. From now on, no one sees the user and their posts.
 //! 3. Make the name and the set agree with the record, and read the record again. Repeat this while it differs. Revoke
 //!    the recovery codes of a user who is no moderator.
-//! 4. Make the follows agree with it, portion by portion. Each reads the record's slot.
+//! 4. Make the follows agree with it, and then the entries of the posts, portion by portion. Each reads the record's slot.
 //! 5. Remove the job.
 //!
 //! # Why
 //! A call that is interrupted leaves its job, and so do two calls that overlap: each makes everything agree with the
 //! last state that it has read, and one that is interrupted between its read and its write still has a job. If an
-//! account is large, step 4 takes longer than a client waits; the worker then continues.
+//! account is large, step 4 takes longer than a client waits; the worker then continues. A job of one call does not take
+//! the place of another's: the earlier one's walk may still be writing what it has read.
+//!
+//! An account that becomes private or public follows the same steps without the name and the follows
+//! (`app::account::privacy`).
 //!
 //! Not here: the deletion of accounts whose time has come (`app::account::erase`), and the export of an account's data
 //! (`app::account::export`).
@@ -29,15 +35,22 @@ mod deletion;
 mod erase;
 pub mod export;
 mod job;
+mod privacy;
 pub(in crate::app) mod read;
 
+use std::sync::Arc;
+
 use crate::app::App;
+use crate::app::archive::Listed;
+use crate::app::deadline::Deadline;
 use crate::app::edge::Edge;
 use crate::app::error::{Broken, Error};
 use crate::app::moderation::read::moderates;
+use crate::app::post::read::{PostPage, PostRecords};
+use crate::app::read::{Load as _, Shared};
 use crate::model::account::{Account, Inactivity};
-use crate::model::clock::Timestamp;
-use crate::model::id::UserId;
+use crate::model::clock::{Period, Timestamp};
+use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Position, Window};
 use crate::model::relation::Side;
 use crate::model::user::Username;
@@ -48,12 +61,12 @@ use crate::store::name::{self, Holder};
 use crate::store::{self, Feature};
 use crate::store::{follow, recovery, relation};
 
-/// Number of follows that are written together.
+/// Number of follows, or of posts, that are written together.
 const TOGETHER: usize = 500;
-/// Maximum number of portions of follows that a call writes before it leaves the rest to the workers.
+/// Maximum number of portions of follows and posts that a call writes before it leaves the rest to the workers.
 const PORTIONS: usize = 20;
 
-/// The progress of making follows agree with an account.
+/// The progress of making follows and posts agree with an account.
 pub(in crate::app) struct Walk {
     /// The users whose follows by the user are withheld and have not been visited; `None` before the first portion. These
     /// are in no list, and must be put back if the others' accounts have become active meanwhile.
@@ -62,12 +75,24 @@ pub(in crate::app) struct Walk {
     lists: Vec<Side>,
     /// The last entry of the current list that was visited.
     last: Option<Position>,
+    /// The next page of posts, newest first; `None` after the last one.
+    posts: Option<Window<PostId>>,
+}
+
+impl Walk {
+    /// The first page of posts.
+    const POSTS: Window<PostId> = Window { direction: Direction::Forward, size: TOGETHER, from: None };
+
+    /// Returns a walk of the posts alone.
+    fn of_posts() -> Self {
+        Self { withheld: Some(Vec::new()), lists: Vec::new(), last: None, posts: Some(Self::POSTS) }
+    }
 }
 
 impl Default for Walk {
     fn default() -> Self {
         let lists = vec![Side::Requests, Side::Followers, Side::Requesting, Side::Following];
-        Self { withheld: None, lists, last: None }
+        Self { withheld: None, lists, last: None, posts: Some(Self::POSTS) }
     }
 }
 
@@ -86,7 +111,9 @@ impl App {
         at: Timestamp,
     ) -> Result<bool, Error> {
         self.enter(Feature::Inactivity).await?;
-        let job = self.begin_job(user).await?;
+        self.enter(Feature::EntryKinds).await?;
+        let (job, deadline) = self.begin_job(user).await?;
+        deadline.check()?;
         let deactivate = account::deactivate(self.keys(), user, inactivity, at);
         let username = self.write_account(user, deactivate).await?;
         self.store().persist().await;
@@ -94,7 +121,7 @@ impl App {
             self.end_job(job).await?;
             return Ok(false);
         }
-        self.follow_account(job).await?;
+        self.follow_account(job, Walk::default()).await?;
         Ok(true)
     }
 
@@ -105,17 +132,20 @@ impl App {
         user: UserId,
         inactivity: Inactivity,
     ) -> Result<bool, Error> {
-        let job = self.begin_job(user).await?;
+        self.enter(Feature::EntryKinds).await?;
+        let (job, deadline) = self.begin_job(user).await?;
+        deadline.check()?;
         let reactivate = account::reactivate(self.keys(), user, inactivity);
         let has_changed = self.write_account(user, reactivate).await?;
-        self.follow_account(job).await?;
+        self.follow_account(job, Walk::default()).await?;
         Ok(has_changed)
     }
 
     /// Ends the rights of a moderator, and revokes the recovery codes that they have issued, under a job. Idempotent.
     /// Makes four round trips, plus two if there are such codes.
     pub(in crate::app) async fn end_rights(&self, user: UserId) -> Result<(), Error> {
-        let job = self.begin_job(user).await?;
+        let (job, deadline) = self.begin_job(user).await?;
+        deadline.check()?;
         account::set_moderator(self.keys(), user, false).send("moderator: end", self.store()).await?;
         let listed = recovery::listed(self.keys(), user).send("recovery: listed", self.store()).await?;
         self.revoke_recoveries(user, &listed).await?;
@@ -129,18 +159,19 @@ impl App {
         written
     }
 
-    /// Runs steps 3 to 5 of a call, or leaves the rest to the workers.
-    async fn follow_account(&self, job: Job) -> Result<(), Error> {
-        let mut walk = Walk::default();
+    /// Runs steps 3 to 5 of a call, or leaves the rest to the workers: the change is in force, and an archive that is away
+    /// must not hold it up.
+    async fn follow_account(&self, job: Job, mut walk: Walk) -> Result<(), Error> {
         match self.make_agree(job.user, &mut walk, PORTIONS).await {
             Ok(true) => self.end_job(job).await,
             Ok(false) | Err(Error::Broken(Broken::Late)) => self.hand_over_job(job).await,
+            Err(error) if error.is_about_archive() => self.hand_over_job(job).await,
             Err(error) => Err(error),
         }
     }
 
-    /// Makes all other data agree with an account, up to this number of portions of follows. Returns true if all is
-    /// done.
+    /// Makes all other data agree with an account, up to this number of portions of follows and posts. Returns true if all
+    /// is done.
     pub(in crate::app) async fn make_agree(
         &self,
         user: UserId,
@@ -152,11 +183,11 @@ impl App {
             walk.withheld = Some(self.begin_walk(user).await?);
         }
         for _ in 0..portions {
-            if !self.make_follows_agree(user, walk).await? {
+            if !self.make_follows_agree(user, walk).await? && !self.make_posts_agree(user, walk).await? {
                 return Ok(true);
             }
         }
-        Ok(walk.lists.is_empty())
+        Ok(walk.lists.is_empty() && walk.posts.is_none())
     }
 
     /// Revokes the recovery codes of a user who is no moderator, and returns the users whose follows by the user are
@@ -237,6 +268,22 @@ impl App {
         if walk.last.is_none() {
             walk.lists.pop();
         }
+        Ok(true)
+    }
+
+    /// Makes the entries of a page of a user's posts, in the lists of the posts that they refer to, agree with the user's
+    /// account. Returns false if there are no more posts.
+    async fn make_posts_agree(&self, user: UserId, walk: &mut Walk) -> Result<bool, Error> {
+        let Some(window) = walk.posts else { return Ok(false) };
+        // Before the reads, so that nothing is written long after them.
+        let deadline = Deadline::start(&*self.0.clock);
+        let page = PostPage { author: user, window, period: Period::ALL, only_public: false };
+        let page = self.load(page).await?;
+        let posts = PostRecords { posts: Shared(Arc::clone(&page.entries)), needs_archive: true };
+        let posts = self.load(posts).await?;
+        self.make_entries_agree(posts.iter().flatten().map(|post| &**post), &deadline).await?;
+        let last = page.entries.last().filter(|_| page.has_next).map(Listed::id);
+        walk.posts = last.map(|last| Window { from: Some(last), ..window });
         Ok(true)
     }
 }

@@ -13,8 +13,8 @@ use crate::archive::referrer::ReferrerPage;
 use crate::model::clock::Day;
 use crate::model::edit::EarlierVersion;
 use crate::model::id::PostId;
-use crate::model::page::Page;
 use crate::model::post::Post;
+use crate::model::referrer::EntryPage;
 
 /// The data to fetch from the archive.
 #[derive(Default)]
@@ -45,7 +45,7 @@ pub(in crate::app) struct Found {
     /// The requested counts, in the order of the request.
     pub(in crate::app) counts: Result<Vec<u64>, Error>,
     /// The requested pages of referrers, in the order of the request.
-    pub(in crate::app) referrers: Result<Vec<Page<PostId>>, Error>,
+    pub(in crate::app) referrers: Result<Vec<EntryPage>, Error>,
     /// The earlier versions of the requested posts, newest first; none for posts that were never edited.
     pub(in crate::app) versions: Result<HashMap<PostId, Vec<EarlierVersion>>, Error>,
     /// The visitor counts of each requested period, by newest day and number of days.
@@ -113,7 +113,7 @@ impl App {
         Ok(self.archive().await?.count_within(ranges).await?)
     }
 
-    async fn archived_referrers(&self, pages: &[ReferrerPage]) -> Result<Vec<Page<PostId>>, Error> {
+    async fn archived_referrers(&self, pages: &[ReferrerPage]) -> Result<Vec<EntryPage>, Error> {
         if pages.is_empty() {
             return Ok(Vec::new());
         }

@@ -9,16 +9,16 @@ use crate::app::error::{Error, with_causes};
 use crate::archive;
 use crate::archive::post::Row;
 use crate::archive::write::Lists;
-use crate::model::details::{Referral, ReferrerKind};
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::Post;
+use crate::model::referrer::{EntryList, ReferrerEntry};
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Entry, Outcome};
 use crate::store::post::{self, DeletedPost, Record};
 use crate::store::{edit, referrer};
 
-/// Maximum number of posts of a list of referrers that one command reads.
+/// Maximum number of entries of a list of referrers that one command reads.
 const PORTION: usize = 10_000;
 
 /// The records of a batch, grouped by the work they need.
@@ -135,7 +135,7 @@ impl App {
         }
         // The lists after the records: a list that changes in between is not dropped with its record.
         records.lists = Lists {
-            referrals: self.read_referrals(&records.live).await?,
+            entries: self.read_entries(&records.live).await?,
             versions: self.read_versions(&records.live).await?,
         };
         Ok(records)
@@ -143,30 +143,28 @@ impl App {
 
     /// Reads the lists of referrers of these posts. Makes no round trip for posts that never changed; otherwise one, or
     /// more for long lists.
-    async fn read_referrals(&self, posts: &[Post]) -> Result<Vec<Referral>, Error> {
+    async fn read_entries(&self, posts: &[Post]) -> Result<Vec<(EntryList, ReferrerEntry)>, Error> {
         let changed = posts.iter().filter(|post| post.details.version > 0);
-        let mut open: Vec<(PostId, ReferrerKind, usize)> =
-            changed.flat_map(|post| ReferrerKind::ALL.map(|kind| (post.id, kind, 0))).collect();
-        let mut referrals = Vec::new();
+        let mut open: Vec<(EntryList, usize)> =
+            changed.flat_map(|post| EntryList::all(post.id).map(|list| (list, 0))).collect();
+        let mut entries = Vec::new();
         while !open.is_empty() {
             let mut batch = Batch::new("move: referrers");
-            let read = |&(target, kind, start): &(PostId, ReferrerKind, usize)| {
-                batch.push(referrer::portion(self.keys(), target, kind, start, PORTION))
+            let read = |&(list, start): &(EntryList, usize)| {
+                batch.push(referrer::portion(self.keys(), list, start, PORTION))
             };
             let tickets = open.iter().map(read).collect();
             let portions = batch.send(self.store()).await?.take_all(tickets)?;
             let mut rest = Vec::new();
-            for ((target, kind, start), portion) in open.into_iter().zip(portions) {
+            for ((list, start), portion) in open.into_iter().zip(portions) {
                 if portion.len() == PORTION {
-                    rest.push((target, kind, start + portion.len()));
+                    rest.push((list, start + portion.len()));
                 }
-                // The record has the count.
-                let referral = |referrer| Referral { kind, target, referrer, is_counted: false };
-                referrals.extend(portion.into_iter().map(referral));
+                entries.extend(portion.into_iter().map(|entry| (list, entry)));
             }
             open = rest;
         }
-        Ok(referrals)
+        Ok(entries)
     }
 
     /// Reads the earlier versions of these posts. Makes no round trip for posts that were never edited; otherwise one.

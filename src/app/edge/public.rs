@@ -30,10 +30,10 @@ impl App {
         &self,
         user: UserId,
         change: &ProfileChange,
+        deadline: &Deadline<'_>,
     ) -> Result<(), Error> {
-        let deadline = Deadline::start(&*self.0.clock);
         let intents = self.intents(std::iter::once(Operation::Public { user }));
-        self.record(&intents, &deadline).await?;
+        self.record(&intents, deadline).await?;
         deadline.check()?;
         self.write_profile(user, change).await?;
         match self.accept_requests(user).await {

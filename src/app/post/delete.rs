@@ -135,7 +135,7 @@ impl App {
         let were_listed = batch.send(self.store()).await?.take_all(tickets)?;
         let referring = posts
             .iter()
-            .map(|post| Referring::new((post.id, post.author), &post.references, post.visibility, false));
+            .map(|post| Referring::new((post.id, post.author), &post.references, post.visibility, None));
         self.write_referrals(&referring.collect::<Vec<_>>()).await?;
         Ok(were_listed)
     }

@@ -14,6 +14,7 @@ use crate::app::post::{NewPost, Queue, key_mismatch, too_many};
 use crate::app::viewer::Viewer;
 use crate::app::visibility::{UserSelection, Visible, VisiblePost};
 use crate::config::TimelineStrategy;
+use crate::model::account::Standing;
 use crate::model::clock::Timestamp;
 use crate::model::details::{References, Reply};
 use crate::model::digest::Digest;
@@ -90,6 +91,10 @@ struct Publication<'a> {
 }
 
 impl Publication<'_> {
+    fn refers_to_posts(&self) -> bool {
+        self.post.references.refers_to_posts()
+    }
+
     fn once(&self) -> Once<'_> {
         match (&self.attempt, self.post.references.original) {
             (Some((key, attempt)), _) => Once::Attempt(*key, attempt),
@@ -403,8 +408,11 @@ impl App {
         if publications.iter().any(|publication| !publication.post.references.is_empty()) {
             self.enter(Feature::Conversations).await?;
         }
+        if publications.iter().any(Publication::refers_to_posts) {
+            self.enter(Feature::EntryKinds).await?;
+        }
         deadline.check()?;
-        let deliveries = self.create_posts(publications).await?;
+        let (deliveries, standings) = self.create_posts(publications).await?;
         deadline.check()?;
         let settled = self.make_visible(publications, &deliveries).await?;
         let archived = self.those_archived(publications, &settled).await?;
@@ -420,7 +428,8 @@ impl App {
                     queue.add(note.author, id, delivery, cold);
                     done.push(publication.draft);
                     let NewPost { references, visibility, .. } = publication.post;
-                    referring.push(Referring::new((id, note.author), references, *visibility, true));
+                    let standing = Some(standings.get(&note.author).copied().unwrap_or(Standing::Inactive));
+                    referring.push(Referring::new((id, note.author), references, *visibility, standing));
                     published.push(Some(id));
                 }
                 (Some(_), Some(Settled::Reposted(earlier))) => {
@@ -465,8 +474,12 @@ impl App {
         Ok(())
     }
 
-    /// Runs step 2. Returns `None` for each post whose id cannot be used. Makes one round trip.
-    async fn create_posts(&self, publications: &[Publication<'_>]) -> Result<Vec<Option<Delivery>>, Error> {
+    /// Runs step 2. Returns `None` for each post whose id cannot be used; and the standings of the accounts whose posts
+    /// refer to others. Makes one round trip.
+    async fn create_posts(
+        &self,
+        publications: &[Publication<'_>],
+    ) -> Result<(Vec<Option<Delivery>>, HashMap<UserId, Standing>), Error> {
         let mut batch = Batch::new("publish: record");
         let create = |Publication { post, draft, delivery, .. }: &Publication<'_>| {
             let NewPost { content, platform, visibility, references, .. } = post;
@@ -476,7 +489,13 @@ impl App {
             batch.push(create)
         };
         let tickets = publications.iter().map(create).collect();
-        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+        let referring = publications.iter().filter(|publication| publication.refers_to_posts());
+        let authors: Vec<UserId> = referring.map(|publication| publication.post.author).collect();
+        let accounts = (!authors.is_empty()).then(|| batch.push(self.read_standings(authors.into_iter())));
+        let mut replies = batch.send(self.store()).await?;
+        let deliveries = replies.take_all(tickets)?;
+        let accounts = accounts.map(|accounts| replies.take(accounts)).transpose()?.unwrap_or_default();
+        Ok((deliveries, Self::standings(accounts)?))
     }
 
     /// Runs step 3 for posts that have a record. Makes one round trip.

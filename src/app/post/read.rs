@@ -8,11 +8,11 @@ use crate::app::read::{Pending, Read, Requests, Responses, Shared};
 use crate::archive::range::CountRange;
 use crate::archive::referrer::ReferrerPage;
 use crate::model::clock::Period;
-use crate::model::details::ReferrerKind;
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 use crate::model::post::Post;
+use crate::model::referrer::{EntryPage, ReferrerKind};
 use crate::store::post::{self, Record};
 use crate::store::post_list::{self, CountWithin, Counted, PROBE};
 use crate::store::unreadable::readable;
@@ -219,26 +219,28 @@ impl Read for PostCount {
     }
 }
 
-/// A page of the posts that refer to a post, newest first.
+/// A page of the entries of posts that refer to a post, newest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Referrers {
-    /// The post that has the list.
-    pub target: PostId,
-    /// The list.
-    pub kind: ReferrerKind,
-    /// Requested page.
-    pub window: Window<PostId>,
+pub(in crate::app) struct Referrers {
+    /// The post that has the lists.
+    pub(in crate::app) target: PostId,
+    /// The kind of referrers.
+    pub(in crate::app) kind: ReferrerKind,
+    /// The page of listed entries.
+    pub(in crate::app) window: Window<PostId>,
+    /// Maximum number of limited entries next to the page's position.
+    pub(in crate::app) limited: usize,
 }
 
 impl Read for Referrers {
-    type Value = Arc<Page<PostId>>;
+    type Value = Arc<EntryPage>;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
-        let Self { target, kind, window } = *self;
-        let page = requests.push(referrer::page(requests.keys(), target, kind, &window));
+        let Self { target, kind, window, limited } = *self;
+        let page = requests.push(referrer::page(requests.keys(), target, kind, &window, limited));
         Pending::cold(move |responses| {
             let page = responses.replies.take(page)?.ok_or_else(|| {
-                responses.wanted.referrers.push(ReferrerPage { target, kind, window });
+                responses.wanted.referrers.push(ReferrerPage { target, kind, window, limited });
                 responses.wanted.referrers.len() - 1
             });
             Ok(move |found: &Found| match (page, &found.referrers) {

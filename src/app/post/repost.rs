@@ -5,7 +5,7 @@
 //! earlier one. Step 2 of a deletion removes it. So a user has at most one repost of a post.
 //!
 //! A deleted post takes its reposts with it. Readers see none from the moment at which the post is deleted, because they
-//! see a repost as its original. The list of the reposts stays behind, and the worker that removes the post from timelines
+//! see a repost as its original. The lists of the reposts stay behind, and the worker that removes the post from timelines
 //! (`app::delivery`) deletes the listed reposts before it ends its job. If the post was archived, the archive has the list,
 //! which the mover copies to Redis before the archive's tombstone replaces it, under an intent: a slow mover may copy a list
 //! that others have copied and whose reposts they have deleted.
@@ -21,11 +21,11 @@ use crate::app::post::NewPost;
 use crate::app::viewer::Viewer;
 use crate::app::visibility::{UserSelection, Visible, VisiblePost};
 use crate::archive::post::Row;
-use crate::archive::referrer::ReferrerPage;
-use crate::model::details::{References, ReferrerKind};
+use crate::archive::referrer::EntryPortion;
+use crate::model::details::References;
 use crate::model::id::{PostId, UserId};
-use crate::model::page::{Direction, Window};
 use crate::model::post::{Content, Post, Visibility};
+use crate::model::referrer::{EntryKind, EntryList, ReferrerEntry, ReferrerKind};
 use crate::model::user::UserFields;
 use crate::store::batch::Batch;
 use crate::store::intent::Operation;
@@ -125,14 +125,24 @@ impl App {
         Ok(reposts)
     }
 
-    /// Returns some of the listed reposts of each of these deleted posts. Makes one round trip.
-    pub(in crate::app) async fn reposts_left(&self, deleted: &[PostId]) -> Result<Vec<Vec<PostId>>, Error> {
+    /// Returns some of the reposts of each of these deleted posts, with the lists that they are in. Makes one round trip.
+    pub(in crate::app) async fn reposts_left(
+        &self,
+        deleted: &[PostId],
+    ) -> Result<Vec<Vec<(EntryList, ReferrerEntry)>>, Error> {
         let mut batch = Batch::new("delete: reposts");
-        let read = |post: &PostId| {
-            batch.push(referrer::portion(self.keys(), *post, ReferrerKind::Repost, 0, TOGETHER))
+        let mut read = |list| (list, batch.push(referrer::portion(self.keys(), list, 0, TOGETHER)));
+        let lists = deleted.iter().map(|post| EntryList::of(*post, ReferrerKind::Repost).map(&mut read));
+        let lists: Vec<_> = lists.collect();
+        let mut replies = batch.send(self.store()).await?;
+        let mut left = |lists: [_; EntryKind::ALL.len()]| {
+            let mut left = Vec::new();
+            for (list, ticket) in lists {
+                left.extend(replies.take(ticket)?.into_iter().map(|entry| (list, entry)));
+            }
+            Ok(left)
         };
-        let tickets = deleted.iter().map(read).collect();
-        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+        lists.into_iter().map(&mut left).collect()
     }
 
     /// Deletes these reposts of a deleted post. Idempotent; a repost that is just being archived stays listed. Makes five
@@ -140,9 +150,10 @@ impl App {
     pub(in crate::app) async fn delete_reposts(
         &self,
         original: PostId,
-        reposts: &[PostId],
+        reposts: &[(EntryList, ReferrerEntry)],
     ) -> Result<(), Error> {
-        let found = self.reposts_to_delete(original, reposts).await?;
+        let ids = reposts.iter().map(|(_, repost)| repost.post).collect();
+        let found = self.reposts_to_delete(original, ids).await?;
         let mut batch = Batch::new("delete: erase reposts");
         let erase =
             |(DeletedPost { id, author, visibility, references }, state): &(DeletedPost, RepostState)| {
@@ -162,8 +173,10 @@ impl App {
         }
         self.unlist(&deleted, true).await?;
         let mut batch = Batch::new("delete: reposts done");
-        let done = reposts.iter().filter(|repost| !moving.contains(*repost));
-        let remove = |repost: &PostId| batch.push(referrer::remove_repost(self.keys(), original, *repost));
+        let done = reposts.iter().filter(|(_, repost)| !moving.contains(&repost.post));
+        let remove = |(list, repost): &(EntryList, ReferrerEntry)| {
+            batch.push(referrer::remove_repost(self.keys(), *list, *repost))
+        };
         let tickets = done.map(remove).collect();
         batch.send(self.store()).await?.take_all(tickets)?;
         Ok(())
@@ -173,9 +186,9 @@ impl App {
     async fn reposts_to_delete(
         &self,
         original: PostId,
-        reposts: &[PostId],
+        reposts: Vec<PostId>,
     ) -> Result<Vec<(DeletedPost, RepostState)>, Error> {
-        let records = post::read_all(self.keys(), reposts.to_vec());
+        let records = post::read_all(self.keys(), reposts);
         let records = records.send("delete: read reposts", self.store()).await?;
         let (mut found, mut missing) = (Vec::new(), Vec::new());
         for (id, record) in records {
@@ -205,45 +218,39 @@ impl App {
         Ok(found)
     }
 
-    /// Copies the reposts of these deleted posts from the archive, which is about to lose them, to Redis. Returns the posts
-    /// with such reposts. Makes one query, and two round trips if it finds reposts; more for many reposts.
+    /// Copies the reposts of these deleted posts, whatever the kind of their entries, from the archive, which is about to
+    /// lose them, to Redis. Returns the posts with such reposts. Makes one query, and two round trips if it finds reposts;
+    /// more for many reposts.
     pub(super) async fn keep_archived_reposts(
         &self,
         posts: &[DeletedPost],
     ) -> Result<HashSet<PostId>, Error> {
         let mut reposted = HashSet::new();
-        let mut open: HashMap<PostId, Option<PostId>> = posts.iter().map(|post| (post.id, None)).collect();
+        let lists = posts.iter().flat_map(|post| EntryList::of(post.id, ReferrerKind::Repost));
+        let mut open: Vec<EntryPortion> =
+            lists.map(|list| EntryPortion { list, from: None, size: TOGETHER }).collect();
         while !open.is_empty() {
-            let page = |(&target, &from): (&PostId, &Option<PostId>)| ReferrerPage {
-                target,
-                kind: ReferrerKind::Repost,
-                window: Window { direction: Direction::Forward, size: TOGETHER, from },
-            };
-            let pages: Vec<ReferrerPage> = open.iter().map(page).collect();
-            let found = self.archive().await?.referrers(&pages).await?;
-            open.clear();
-            let has_reposts: HashSet<PostId> = pages
-                .iter()
-                .zip(&found)
-                .filter(|(_, page)| !page.entries.is_empty())
-                .map(|(page, _)| page.target)
-                .collect();
+            let found = self.archive().await?.entries(&open).await?;
+            let found: Vec<(EntryPortion, Vec<ReferrerEntry>)> =
+                open.into_iter().zip(found).filter(|(_, entries)| !entries.is_empty()).collect();
+            let has_reposts: HashSet<PostId> = found.iter().map(|(portion, _)| portion.list.target).collect();
             let first =
                 posts.iter().filter(|post| has_reposts.contains(&post.id) && !reposted.contains(&post.id));
             let deletions = first.map(|post| Operation::Delete { author: post.author, post: post.id });
             let intents = self.intents(deletions);
             self.record(&intents, &Deadline::start(&*self.0.clock)).await?;
             let mut batch = Batch::new("move: reposts");
-            let mut lists = Vec::new();
-            for (ReferrerPage { target, .. }, page) in pages.into_iter().zip(found) {
-                let Some(last) = page.entries.last() else { continue };
-                lists.push(batch.push(referrer::list_reposts(self.keys(), target, &page.entries)));
-                reposted.insert(target);
-                if page.has_next {
-                    open.insert(target, Some(*last));
+            let mut listed = Vec::new();
+            open = Vec::new();
+            for (portion, entries) in found {
+                let reposts: Vec<PostId> = entries.iter().map(|entry| entry.post).collect();
+                listed.push(batch.push(referrer::list_reposts(self.keys(), portion.list.target, &reposts)));
+                if reposts.len() == portion.size {
+                    open.push(EntryPortion { from: reposts.last().copied(), ..portion });
                 }
             }
-            batch.send(self.store()).await?.take_all(lists)?;
+            reposted.extend(has_reposts);
+            batch.send(self.store()).await?.take_all(listed)?;
         }
         Ok(reposted)
     }

@@ -29,7 +29,6 @@ use crate::model::secret::{Password, PasswordHash};
 use crate::model::session::Label;
 use crate::model::subject::Subject;
 use crate::model::user::{AvatarUrl, Bio, DisplayName, ProfileChange, Username};
-use crate::store::Feature;
 use crate::store::batch::{Batch, Ticket};
 use crate::store::intent::Operation;
 use crate::store::name::{self, Holder};
@@ -209,8 +208,7 @@ impl App {
     }
 
     /// Changes the viewer's profile. Makes one round trip, or two if both the residence and other fields change,
-    /// because the residence is stored separately. Making the account public also accepts all requests to follow the
-    /// viewer, and makes more round trips.
+    /// because the residence is stored separately. Making the account private or public makes more round trips.
     pub async fn change_profile(&self, viewer: &Viewer, wish: ProfileUpdate<'_>) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         let change = wish.check(&self.0.rules.media.media_hosts)?;
@@ -219,11 +217,9 @@ impl App {
             region::write(self.keys(), user, region).send("change profile: region", self.store()).await?;
         }
         match change.is_private {
-            Some(false) => return self.make_public(user, &change).await,
-            Some(true) => self.enter(Feature::Boundaries).await?,
-            None => {}
+            Some(is_private) => self.write_privacy(user, is_private, change).await,
+            None => self.write_profile(user, &change).await,
         }
-        self.write_profile(user, &change).await
     }
 
     /// Writes the changed fields of a user's record. Makes one round trip; none if there are none.

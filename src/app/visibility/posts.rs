@@ -15,7 +15,8 @@ use crate::app::post::read::{
 use crate::app::read::{Load, Many, Shared};
 use crate::app::visibility::{PostAccess, UserSelection, Visible, VisiblePost};
 use crate::model::clock::Period;
-use crate::model::details::{ReferrerKind, Reply};
+use crate::model::details::Reply;
+use crate::model::referrer::ReferrerKind;
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};

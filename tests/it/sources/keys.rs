@@ -90,6 +90,7 @@ const UNCHECKED: [(&str, &[&str]); 7] = [
             "events_of",
             "changes_of",
             "publishes_of",
+            "privacy_of",
             "cost_from",
             "logins_to",
             "known_logins_to",

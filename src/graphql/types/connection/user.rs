@@ -21,7 +21,7 @@ use crate::graphql::types::connection::PageInfo;
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
 use crate::model::clock::Timestamp;
-use crate::model::details::ReferrerKind;
+use crate::model::referrer::ReferrerKind;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Position, Window};
 use crate::model::post::Post;

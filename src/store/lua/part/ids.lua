@@ -1,23 +1,29 @@
 -- Shared part of the scripts that store post ids in a list, in descending order. Ids are compared as numbers, which is
--- exact below 2^53. Only the first `length` elements of a list are ids.
+-- exact below 2^53. Only the first `length` elements of a list are ids. A colon and more text may follow an id.
+
+-- Returns the id of an element.
+local function id_of(element)
+  return tonumber(element) or tonumber(string.match(element, '^%d+'))
+end
 
 -- Counts the ids that are greater than `id`.
 local function count_above(key, length, id)
-  if length == 0 or tonumber(redis.call('LINDEX', key, 0)) <= id then return 0 end
+  if length == 0 or id_of(redis.call('LINDEX', key, 0)) <= id then return 0 end
   local low, high = 1, length
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if tonumber(redis.call('LINDEX', key, middle)) > id then low = middle + 1 else high = middle end
+    if id_of(redis.call('LINDEX', key, middle)) > id then low = middle + 1 else high = middle end
   end
   return low
 end
 
--- Inserts an id at its position, unless the list contains it. Returns the id's index, and true if the id is new.
-local function insert(key, length, id)
+-- Inserts an id at its position, unless the list contains it, as `text` if given. Returns the id's index, and true if the
+-- id is new.
+local function insert(key, length, id, text)
   local at = count_above(key, length, id)
   local follower = redis.call('LINDEX', key, at)
-  if at < length and tonumber(follower) == id then return at, false end
-  local text = string.format('%.0f', id)
+  if at < length and id_of(follower) == id then return at, false end
+  text = text or string.format('%.0f', id)
   if at == 0 then redis.call('LPUSH', key, text)
   elseif follower then redis.call('LINSERT', key, 'BEFORE', follower, text)
   else redis.call('RPUSH', key, text) end

@@ -11,7 +11,7 @@ use fanfold::app::post::read::PostRecords;
 use fanfold::app::read::{Load as _, Shared};
 use fanfold::app::timeline::entry::Replies;
 use fanfold::archive::referrer::ReferrerPage;
-use fanfold::model::details::{Referral, ReferrerKind};
+use fanfold::model::referrer::{Referral, ReferrerKind};
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::Post;
