@@ -149,7 +149,7 @@ impl Budget {
     /// Returns an amount that was spent.
     fn refund(&self, resource: Resource, amount: u64) {
         let refund = |used: u64| Some(used.saturating_sub(amount));
-        drop(self.used[resource as usize].fetch_update(Ordering::Relaxed, Ordering::Relaxed, refund));
+        _ = self.used[resource as usize].fetch_update(Ordering::Relaxed, Ordering::Relaxed, refund);
     }
 
     /// Takes up to `most` of the limited entries that the operation may still read, but at least `least`.

@@ -17,12 +17,11 @@ use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Window};
 use crate::model::relation::{Mute, MuteScope};
 use crate::model::secret::{Password, PasswordHash};
-use crate::model::user::ProfileChange;
 use crate::store::batch::Batch;
 use crate::store::follow::{Followed, NewFollow};
 use crate::store::name::{self, Holder};
 use crate::store::post_list::{self, PostPage};
-use crate::store::{Feature, exclusion, user};
+use crate::store::{Feature, exclusion};
 
 /// Number of posts read per user: more than any user has in Redis.
 const MOST_HOT: usize = 10_000_000;

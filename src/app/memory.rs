@@ -10,8 +10,8 @@ use crate::app::App;
 use crate::app::error::Error;
 use crate::app::read::Load as _;
 use crate::app::visit::history::VisitorCount;
-use crate::model::referrer::{EntryKind, ReferrerKind};
 use crate::model::id::{PostId, UserId};
+use crate::model::referrer::{EntryKind, ReferrerKind};
 use crate::model::relation::Side;
 use crate::model::user::{UserFields, Username};
 use crate::store::batch::Batch;
@@ -234,7 +234,8 @@ impl<'a> Sampler<'a> {
         let entries = async |kind, lists: &[ReferrerKind]| {
             let lists = live.iter().flat_map(|post| lists.iter().map(move |list| (*post, *list)));
             let lists = lists.flat_map(|(post, list)| EntryKind::ALL.map(|entries| (post, list, entries)));
-            let usages = lists.map(|(post, list, entries)| memory::referrers(self.keys(), post, list, entries));
+            let usages =
+                lists.map(|(post, list, entries)| memory::referrers(self.keys(), post, list, entries));
             let sample = self.sample(usages).await?;
             let items = sample.iter().map(|usage| usage.items).sum();
             Ok::<_, Error>(footprint(kind, items, &sample))

@@ -165,7 +165,14 @@ impl Archive {
                     for (index, page) in (first..).zip(pages) {
                         page.push_to(index, &mut ranges);
                     }
-                    rows.extend(ranges.0.build_query_as().persistent(pages.len() == 1).fetch_all(&mut *connection).await?);
+                    rows.extend(
+                        ranges
+                            .read
+                            .build_query_as::<EntryRow>()
+                            .persistent(pages.len() == 1)
+                            .fetch_all(&mut *connection)
+                            .await?,
+                    );
                 }
                 Ok(rows)
             })
@@ -188,7 +195,14 @@ impl Archive {
                     for (index, EntryPortion { list, from, size }) in (first..).zip(portions) {
                         ranges.push(index, list, *from, ("<", "DESC"), *size);
                     }
-                    rows.extend(ranges.0.build_query_as().persistent(portions.len() == 1).fetch_all(&mut *connection).await?);
+                    rows.extend(
+                        ranges
+                            .read
+                            .build_query_as::<EntryRow>()
+                            .persistent(portions.len() == 1)
+                            .fetch_all(&mut *connection)
+                            .await?,
+                    );
                 }
                 Ok(rows)
             })
@@ -289,11 +303,14 @@ impl ReferrerPage {
 }
 
 /// A union of queries for ranges of lists.
-struct Ranges<Sql: sqlx::Database>(QueryBuilder<'static, Sql>);
+struct Ranges<Sql: sqlx::Database> {
+    read: QueryBuilder<Sql>,
+    is_empty: bool,
+}
 
 impl<Sql: sqlx::Database> Default for Ranges<Sql> {
     fn default() -> Self {
-        Self(QueryBuilder::new(""))
+        Self { read: QueryBuilder::new(""), is_empty: true }
     }
 }
 
@@ -310,10 +327,8 @@ where
         (beyond, order): (&str, &str),
         limit: usize,
     ) {
-        let read = &mut self.0;
-        if !read.sql().is_empty() {
-            read.push(" UNION ALL ");
-        }
+        let read = &mut self.read;
+        read.push(if std::mem::take(&mut self.is_empty) { "" } else { " UNION ALL " });
         read.push("SELECT * FROM (SELECT ").push(number_of_range).push(Sql::LONG);
         read.push(" AS part, referrer, author FROM referrers WHERE target = ");
         read.push_bind(number(list.target.get()));

@@ -22,12 +22,12 @@ use crate::app::relation::read::UserList;
 use crate::app::timeline::seen::Seen;
 use crate::app::visibility::list::OwnList;
 use crate::model::clock::Timestamp;
-use crate::model::referrer::ReferrerKind;
 use crate::model::id::{PostId, ReportId, UserId};
 use crate::model::invite::{InviteCode, InvitePosition};
 use crate::model::mark::Mark;
 use crate::model::moderation::LogId;
 use crate::model::page::Position;
+use crate::model::referrer::ReferrerKind;
 use crate::model::relation::ListKind;
 use crate::model::session::SessionId;
 

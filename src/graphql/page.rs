@@ -2,8 +2,11 @@
 //!
 //! A list resolver looks ahead at the data that its children need and loads it for the whole page. The page takes one
 //! round trip; all of its users and relations take a second. The nodes hold this data, so their fields load nothing.
-
-use std::sync::Arc;
+//!
+//! # Why pages may end early
+//! Entries whose node the viewer may not see are left out. If others took their place without a bound, whoever fills a list
+//! with such entries could make it unreadable. So a page is refilled twice at most, and then ends: the cursor at its end is
+//! that of the last entry that was looked at.
 
 use futures::future::try_join;
 
@@ -11,112 +14,197 @@ use crate::app::error::Error;
 use crate::model::id::PostId;
 use crate::model::page::{Direction, Page, Window};
 
+/// Number of entries looked at, at least, each time that a page is refilled.
+const REFILLS: [usize; 2] = [100, 500];
+
 /// A page with its nodes, in list order.
 pub(super) struct Filled<E, N> {
     pub(super) entries: Vec<(E, N)>,
     pub(super) has_previous: bool,
     pub(super) has_next: bool,
+    /// The end of the page beyond which there are more entries, although it is not full.
+    pub(super) ended: Option<Ended<E>>,
+}
+
+/// An end of a page that has fewer entries than requested.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended<E> {
+    /// The side of the page: `Forward` for its last entry.
+    pub(super) side: Direction,
+    /// The outermost entry that was looked at.
+    pub(super) at: E,
 }
 
 impl<E, N> Filled<E, N> {
     pub(super) fn empty() -> Self {
-        Self { entries: Vec::new(), has_previous: false, has_next: false }
+        Self::complete(Vec::new(), false, false)
+    }
+
+    /// Creates a page that ends with its entries.
+    pub(super) fn complete(entries: Vec<(E, N)>, has_previous: bool, has_next: bool) -> Self {
+        Self { entries, has_previous, has_next, ended: None }
+    }
+
+    /// Returns the page with other entries in place of its own.
+    pub(super) fn map<F, M>(
+        self,
+        mut entry: impl FnMut((E, N)) -> (F, M),
+        end: impl FnOnce(E) -> F,
+    ) -> Filled<F, M> {
+        let Self { entries, has_previous, has_next, ended } = self;
+        let entries = entries.into_iter().map(&mut entry).collect();
+        let ended = ended.map(|Ended { side, at }| Ended { side, at: end(at) });
+        Filled { entries, has_previous, has_next, ended }
+    }
+
+    /// Returns the page of the same list in the opposite order.
+    pub(super) fn reversed(self) -> Self {
+        let Self { mut entries, has_previous, has_next, ended } = self;
+        entries.reverse();
+        let ended = ended.map(|Ended { side, at }| Ended { side: side.opposite(), at });
+        Self { entries, has_previous: has_next, has_next: has_previous, ended }
     }
 }
 
-/// A list that is read page by page, with a node for each entry.
+/// A part of a list that has been read: the entries with a node, and where the part ends.
+pub(super) struct Part<E, N> {
+    found: Vec<(E, N)>,
+    /// The outermost entry in the direction of the window, with a node or not; `None` if the part is empty.
+    outermost: Option<E>,
+    has_previous: bool,
+    has_next: bool,
+}
+
+impl<E: Clone, N> Part<E, N> {
+    /// Creates a part from a page of the list, and those of its entries that have a node.
+    pub(super) fn of<P>(window: &Window<P>, page: &Page<E>, found: Vec<(E, N)>) -> Self {
+        let outermost = match window.direction {
+            Direction::Forward => page.entries.last(),
+            Direction::Backward => page.entries.first(),
+        };
+        Self {
+            found,
+            outermost: outermost.cloned(),
+            has_previous: page.has_previous,
+            has_next: page.has_next,
+        }
+    }
+
+    pub(super) fn new(found: Vec<(E, N)>, outermost: Option<E>, has_previous: bool, has_next: bool) -> Self {
+        Self { found, outermost, has_previous, has_next }
+    }
+
+    /// Returns true if there are more entries in the direction of a window.
+    fn has_more<P>(&self, window: &Window<P>) -> bool {
+        match window.direction {
+            Direction::Forward => self.has_next,
+            Direction::Backward => self.has_previous,
+        }
+    }
+}
+
+/// A list that is read part by part, with a node for each entry.
 pub(super) trait Rows {
     type Entry: Clone;
     type Position: Copy + From<Self::Entry>;
     type Node;
 
-    fn page(
+    /// Reads the part of a window. It has as many entries as the window's size at most, and may have fewer.
+    fn part(
         &self,
         window: Window<Self::Position>,
-    ) -> impl Future<Output = Result<Arc<Page<Self::Entry>>, Error>> + Send;
-
-    /// Returns the entries that have a node, each with its node.
-    fn nodes(&self, entries: &Arc<[Self::Entry]>) -> impl Future<Output = Result<Found<Self>, Error>> + Send;
+    ) -> impl Future<Output = Result<PartOf<Self>, Error>> + Send;
 }
 
-/// Entries in list order, each with its node.
-pub(super) type Found<R> = Vec<(<R as Rows>::Entry, <R as Rows>::Node)>;
+/// A part of such a list.
+pub(super) type PartOf<R> = Part<<R as Rows>::Entry, <R as Rows>::Node>;
+
+/// A page of such a list.
+type FilledOf<R> = Filled<<R as Rows>::Entry, <R as Rows>::Node>;
 
 /// Loads a page and its nodes. Entries without a node are omitted and replaced by entries from beyond the page, so a
-/// page is shorter than requested only at the end of its list.
-pub(super) async fn fill<R: Rows>(
-    rows: &R,
-    window: Window<R::Position>,
-) -> Result<Filled<R::Entry, R::Node>, Error> {
-    let page = rows.page(window).await?;
-    let found = rows.nodes(&page.entries).await?;
-    complete(rows, window, page, found).await
+/// page is shorter than requested only at the end of its list, or if it ends early.
+pub(super) async fn fill<R: Rows>(rows: &R, window: Window<R::Position>) -> Result<FilledOf<R>, Error> {
+    let part = rows.part(window).await?;
+    complete(rows, window, part).await
 }
 
 /// Loads a page like [`fill`], with flags that do not tell of entries without a node, which the viewer may not see.
 pub(super) async fn fill_visible<R: Rows<Position = PostId>>(
     rows: &R,
     window: Window<R::Position>,
-) -> Result<Filled<R::Entry, R::Node>, Error> {
+) -> Result<FilledOf<R>, Error> {
     let ahead = fill(rows, Window { size: window.size + 1, ..window });
     let behind = async {
-        match window.behind() {
-            Some(behind) => Ok(!fill(rows, behind).await?.entries.is_empty()),
-            None => Ok(false),
-        }
+        let Some(behind) = window.behind() else { return Ok(false) };
+        let behind = fill(rows, behind).await?;
+        // Beyond what was looked at, there may be some.
+        Ok(!behind.entries.is_empty() || behind.ended.is_some())
     };
     let (mut filled, has_behind) = try_join(ahead, behind).await?;
-    let has_more = filled.entries.len() > window.size;
+    let is_cut = filled.entries.len() > window.size;
+    let has_more = is_cut || filled.ended.is_some();
     match window.direction {
         Direction::Forward => {
             filled.entries.truncate(window.size);
             (filled.has_previous, filled.has_next) = (has_behind, has_more);
         }
         Direction::Backward => {
-            filled.entries.drain(..usize::from(has_more));
+            filled.entries.drain(..usize::from(is_cut));
             (filled.has_previous, filled.has_next) = (has_more, has_behind);
         }
     }
     Ok(filled)
 }
 
-/// Replaces the entries that have no node on a page which has been loaded.
+/// Completes a page whose first part has been loaded: replaces the entries that have no node, up to [`REFILLS`].
 pub(super) async fn complete<R: Rows>(
     rows: &R,
     window: Window<R::Position>,
-    page: Arc<Page<R::Entry>>,
-    found: Found<R>,
-) -> Result<Filled<R::Entry, R::Node>, Error> {
-    let mut last = page;
-    let mut filled = Filled { entries: found, has_previous: last.has_previous, has_next: last.has_next };
-    while let Some(beyond) = beyond(&window, &last, filled.entries.len()) {
-        last = rows.page(beyond).await?;
-        let more = rows.nodes(&last.entries).await?;
+    first: PartOf<R>,
+) -> Result<FilledOf<R>, Error> {
+    let mut outermost = first.outermost.clone();
+    let mut has_more = first.has_more(&window);
+    let Part { found, has_previous, has_next, .. } = first;
+    let mut filled = Filled::complete(found, has_previous, has_next);
+    for size in REFILLS {
+        let missing = window.size.saturating_sub(filled.entries.len());
+        let Some(from) = outermost.clone().filter(|_| has_more && missing > 0) else { break };
+        let beyond = Window { size: size.max(missing), from: Some(R::Position::from(from)), ..window };
+        let part = rows.part(beyond).await?;
+        has_more = part.has_more(&window);
+        outermost = part.outermost.or(outermost);
         match window.direction {
             Direction::Forward => {
-                filled.entries.extend(more);
-                filled.has_next = last.has_next;
+                filled.entries.extend(part.found);
+                filled.has_next = part.has_next;
             }
             Direction::Backward => {
-                filled.entries.splice(..0, more);
-                filled.has_previous = last.has_previous;
+                filled.entries.splice(..0, part.found);
+                filled.has_previous = part.has_previous;
             }
         }
     }
-    Ok(filled)
+    Ok(cut(window, filled, outermost.filter(|_| has_more)))
 }
 
-/// Returns the window from which to replace omitted entries; `None` if the page is full or reaches the end of the list.
-fn beyond<E: Clone, P: Copy + From<E>>(
-    window: &Window<P>,
-    page: &Page<E>,
-    entries: usize,
-) -> Option<Window<P>> {
-    let (outermost, more) = match window.direction {
-        Direction::Forward => (page.entries.last()?, page.has_next),
-        Direction::Backward => (page.entries.first()?, page.has_previous),
-    };
-    let missing = window.size - entries;
-    let from = Some(P::from(outermost.clone()));
-    (more && missing > 0).then_some(Window { direction: window.direction, size: missing, from })
+/// Ends a page: cuts off the entries that a refill has found beyond its size, or, if it has too few, notes where it ends.
+fn cut<P, E, N>(window: Window<P>, mut filled: Filled<E, N>, more_beyond: Option<E>) -> Filled<E, N> {
+    let excess = filled.entries.len().saturating_sub(window.size);
+    if excess == 0 {
+        let ended = more_beyond.filter(|_| filled.entries.len() < window.size);
+        filled.ended = ended.map(|at| Ended { side: window.direction, at });
+        return filled;
+    }
+    match window.direction {
+        Direction::Forward => {
+            filled.entries.truncate(window.size);
+            filled.has_next = true;
+        }
+        Direction::Backward => {
+            filled.entries.drain(..excess);
+            filled.has_previous = true;
+        }
+    }
+    filled
 }

@@ -72,6 +72,15 @@ impl Direction {
         }
     }
 
+    /// Returns the other direction.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Forward => Self::Backward,
+            Self::Backward => Self::Forward,
+        }
+    }
+
     /// Returns true if `one` comes before `other` in this direction.
     #[must_use]
     pub fn is_before<P: InListOrder>(self, one: P, other: P) -> bool {

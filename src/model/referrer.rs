@@ -186,7 +186,8 @@ mod tests {
     #[test]
     fn the_kind_of_an_entry_follows_from_its_post_and_its_author() {
         use Standing::{Inactive, Private, Public};
-        let kinds = |is_public| [Public, Private, Inactive].map(|standing| EntryKind::of(is_public, standing));
+        let kinds =
+            |is_public| [Public, Private, Inactive].map(|standing| EntryKind::of(is_public, standing));
         let [listed, limited, withheld] = EntryKind::ALL;
         assert_eq!(kinds(true), [listed, limited, withheld]);
         assert_eq!(kinds(false), [limited, limited, withheld]);

@@ -112,10 +112,10 @@ use std::sync::Arc;
 use redis::{RedisWrite, ToRedisArgs};
 
 use crate::model::clock::Day;
-use crate::model::referrer::{EntryKind, ReferrerKind};
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::invite::InviteCode;
+use crate::model::referrer::{EntryKind, ReferrerKind};
 use crate::model::relation::Side;
 use crate::model::session::SessionId;
 use crate::model::subject::Subject;
@@ -1054,7 +1054,8 @@ mod tests {
         assert_eq!(keys.account_jobs().name(), "ff:{g}:account:jobs");
         assert_eq!(keys.numbered_stars().name(), "ff:{g}:stars:numbered");
         assert_eq!(keys.post(post).name(), "ff:{p9}:post");
-        let lists = |kind| EntryKind::ALL.map(|entries| keys.referrers(post, kind, entries).name().to_owned());
+        let lists =
+            |kind| EntryKind::ALL.map(|entries| keys.referrers(post, kind, entries).name().to_owned());
         assert_eq!(
             lists(ReferrerKind::Reply),
             ["ff:{p9}:replies", "ff:{p9}:replies:limited", "ff:{p9}:replies:withheld"]

@@ -3,8 +3,8 @@
 //! Not here: the selection of samples (`app::memory`), or the comparison with other layouts
 //! (`benches/memory.rs`).
 
-use crate::model::referrer::{EntryKind, ReferrerKind};
 use crate::model::id::{PostId, UserId};
+use crate::model::referrer::{EntryKind, ReferrerKind};
 use crate::model::relation::Side;
 use crate::store::command::{Command, command, several};
 use crate::store::key::{Key, Keys, Layout};

@@ -12,7 +12,9 @@ use crate::budget::{self, Resource};
 use crate::model::details::Details;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
-use crate::model::referrer::{EntryKind, EntryList, EntryPage, LimitedEntry, Referral, ReferrerEntry, ReferrerKind};
+use crate::model::referrer::{
+    EntryKind, EntryList, EntryPage, LimitedEntry, Referral, ReferrerEntry, ReferrerKind,
+};
 use crate::store::command::{Builder, Command, call, command};
 use crate::store::error::Error;
 use crate::store::key::{Key, Keys, List};
@@ -86,7 +88,7 @@ pub fn page(
     let direction = window.direction;
     let page = page.map(move |page| {
         let Some((has_previous, has_next, listed, entries)) = page else { return Ok(None) };
-        budget::refund(Resource::ReplyBytes, size_of_text(entries.len()) - size_of_text(0));
+        budget::refund(Resource::ReplyBytes, size_of_text(Some(entries.len())) - size_of_text(Some(0)));
         let listed = Page { entries: ids(listed).into(), has_previous, has_next };
         let entries = limited_entries(entries.split_whitespace())?;
         Ok(Some(EntryPage::new(listed, entries, direction, limited)))

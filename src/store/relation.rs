@@ -4,6 +4,7 @@
 
 use redis::{FromRedisValue, ParsingError, Value};
 
+use crate::budget::{self, Resource};
 use crate::config::RelationStrategy;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
@@ -11,7 +12,7 @@ use crate::model::page::{Direction, Page, Position, Window};
 use crate::model::relation::{Follow, Relation, Side};
 use crate::store::command::{Command, call, command, several, transaction};
 use crate::store::key::{Key, Keys, SortedSet};
-use crate::store::reply::{Answer, Reply};
+use crate::store::reply::{Answer, Reply, size_of_texts};
 use crate::store::script;
 
 /// Maximum number of users that one transaction looks up, or that one command probes. Bounds the time for
@@ -188,6 +189,23 @@ pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Comman
         .reply::<Vec<Option<Score>>>()
         .probing(others.len())
         .map(|scores| Ok(scores.into_iter().map(|score| score.map(|Score(at)| at)).collect()))
+}
+
+/// Returns for each of `authors` true if `user` follows them. Costs as much for many as for one: see
+/// [`crate::store::referrer::page`].
+///
+/// # Panics
+/// If `authors` is empty or has more than [`PROBE`] users.
+pub fn follows_which(keys: &Keys, user: UserId, authors: &[UserId]) -> Command<Vec<bool>> {
+    assert!((1..=PROBE).contains(&authors.len()), "a probe has 1 to {PROBE} members");
+    let list = keys.list(user, Side::Following);
+    let probe = command("ZMSCORE").key(&list).args(authors.iter().map(|id| id.get()));
+    probe.reply::<Vec<Option<String>>>().map(|scores| {
+        let size =
+            |scores: &[Option<String>]| size_of_texts(scores.iter().map(|score| Some(score.as_ref()?.len())));
+        budget::refund(Resource::ReplyBytes, size(&scores) - size(&scores[..1]));
+        Ok(scores.iter().map(Option::is_some).collect())
+    })
 }
 
 /// Counts those of `users` who are in one of a user's lists, which is expected to contain few of them.

@@ -17,10 +17,24 @@ const MOST_BYTES: usize = 512 << 20;
 /// Maximum number of elements of an array in a reply.
 const MOST_ELEMENTS: usize = 1 << 30;
 
-/// Returns the number of bytes that a text of this length takes in a reply.
-pub(super) fn size_of_text(length: usize) -> u64 {
-    let digits = length.checked_ilog10().unwrap_or(0) + 1;
-    length as u64 + u64::from(digits) + "$\r\n\r\n".len() as u64
+/// Returns the size of a text of this length, or of a null, as [`Replies::size`] counts it.
+pub(super) fn size_of_text(length: Option<usize>) -> u64 {
+    let bytes = match length {
+        Some(length) => length + digits(length) + "$\r\n\r\n".len(),
+        None => "$-1\r\n".len(),
+    };
+    (bytes + size_of::<Value>()) as u64
+}
+
+/// Returns the size of an array of these texts and nulls, as [`Replies::size`] counts it.
+pub(super) fn size_of_texts(lengths: impl ExactSizeIterator<Item = Option<usize>>) -> u64 {
+    let head = digits(lengths.len()) + "*\r\n".len() + size_of::<Value>();
+    head as u64 + lengths.map(size_of_text).sum::<u64>()
+}
+
+/// Returns the number of digits of a number.
+fn digits(number: usize) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
 /// Finds the ends of replies in bytes that arrive piece by piece. Reads each element once.

@@ -38,7 +38,10 @@ impl App {
     }
 
     /// Adds a job of each of these users, like [`App::begin_job`]. Makes one round trip.
-    pub(in crate::app) async fn begin_jobs(&self, users: &[UserId]) -> Result<(Vec<Job>, Deadline<'_>), Error> {
+    pub(in crate::app) async fn begin_jobs(
+        &self,
+        users: &[UserId],
+    ) -> Result<(Vec<Job>, Deadline<'_>), Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let jobs: Vec<Job> = users.iter().map(|&user| Job { user, token: self.rng().nonce() }).collect();
         self.schedule_jobs(&jobs, deadline.began().plus(TAKEN_OVER)).await?;

@@ -15,12 +15,12 @@ use crate::app::deadline::Deadline;
 use crate::app::error::Error;
 use crate::app::throttle::throttled;
 use crate::model::id::UserId;
+use crate::model::page::Direction;
 use crate::model::user::{ProfileChange, UserFields};
 use crate::store::batch::Batch;
 use crate::store::bucket::{self, Limit};
 use crate::store::post_list::{self, Nearest};
 use crate::store::{Feature, user};
-use crate::model::page::Direction;
 
 /// How often an account may become private or public: each time, the entries of all of its posts move.
 const CHANGES: Limit = Limit { capacity: 10, period: Duration::from_hours(24) };
@@ -62,7 +62,11 @@ impl App {
         change: &ProfileChange,
         deadline: &Deadline<'_>,
     ) -> Result<(), Error> {
-        if is_private { self.write_profile(user, change).await } else { self.make_public(user, change, deadline).await }
+        if is_private {
+            self.write_profile(user, change).await
+        } else {
+            self.make_public(user, change, deadline).await
+        }
     }
 
     /// Makes the accounts of users private. Their followers stay. Leaves the entries of their posts to the workers. Makes

@@ -49,8 +49,8 @@ use std::time::Duration;
 use futures::FutureExt as _;
 
 pub use self::mover::{Mover, SILENT_AFTER};
-pub use self::page::Listed;
 pub(super) use self::page::{Joint, cold_range};
+pub use self::page::{Listed, StoredPost};
 pub(super) use self::read::{Found, Wanted};
 use crate::app::App;
 use crate::app::error::{Broken, Error};

@@ -13,13 +13,40 @@ use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
 use crate::store::post_list::{Cold, MOST_GONE, PostPage};
 
+/// A post as it is stored. Only [`crate::app`] can look into it, and [`crate::app::visibility`] turns it into what its viewer
+/// may see; other layers can but pass it on.
+#[derive(Clone, Debug)]
+pub struct StoredPost {
+    post: Arc<Post>,
+    is_archived: bool,
+}
+
+impl StoredPost {
+    pub(in crate::app) fn hot(post: Arc<Post>) -> Self {
+        Self { post, is_archived: false }
+    }
+
+    pub(in crate::app) fn archived(post: Arc<Post>) -> Self {
+        Self { post, is_archived: true }
+    }
+
+    pub(in crate::app) fn post(&self) -> &Arc<Post> {
+        &self.post
+    }
+
+    /// Returns true if the post was read from the archive.
+    pub(in crate::app) fn is_archived(&self) -> bool {
+        self.is_archived
+    }
+}
+
 /// A post in a list: its id or, if it has already been read, the whole post.
 #[derive(Clone, Debug)]
 pub enum Listed {
     /// A post that was in Redis when the list was read.
     Id(PostId),
     /// A post that was read together with the list.
-    Read(Arc<Post>),
+    Read(StoredPost),
 }
 
 impl Listed {
@@ -28,7 +55,7 @@ impl Listed {
     pub fn id(&self) -> PostId {
         match self {
             Self::Id(id) => *id,
-            Self::Read(post) => post.id,
+            Self::Read(stored) => stored.post.id,
         }
     }
 }
@@ -220,11 +247,10 @@ fn without<'a>(
         (Some(last), Direction::Backward) => id > last,
     };
     let there = found.iter().filter(move |post| !gone.contains(&post.id));
-    there.map(
-        move |post| {
-            if is_beyond(post.id) { Listed::Id(post.id) } else { Listed::Read(Arc::clone(post)) }
-        },
-    )
+    there.map(move |post| match is_beyond(post.id) {
+        true => Listed::Id(post.id),
+        false => Listed::Read(StoredPost::archived(Arc::clone(post))),
+    })
 }
 
 #[cfg(test)]

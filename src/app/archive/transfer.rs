@@ -135,7 +135,7 @@ impl App {
         }
         // The lists after the records: a list that changes in between is not dropped with its record.
         records.lists = Lists {
-            entries: self.read_entries(&records.live).await?,
+            entries: self.read_lists(&records.live).await?,
             versions: self.read_versions(&records.live).await?,
         };
         Ok(records)
@@ -143,7 +143,7 @@ impl App {
 
     /// Reads the lists of referrers of these posts. Makes no round trip for posts that never changed; otherwise one, or
     /// more for long lists.
-    async fn read_entries(&self, posts: &[Post]) -> Result<Vec<(EntryList, ReferrerEntry)>, Error> {
+    async fn read_lists(&self, posts: &[Post]) -> Result<Vec<(EntryList, ReferrerEntry)>, Error> {
         let changed = posts.iter().filter(|post| post.details.version > 0);
         let mut open: Vec<(EntryList, usize)> =
             changed.flat_map(|post| EntryList::all(post.id).map(|list| (list, 0))).collect();

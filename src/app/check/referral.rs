@@ -13,10 +13,10 @@ use crate::app::error::Error;
 use crate::archive::post::Row;
 use crate::archive::referrer::ReferrerPage;
 use crate::model::details::{Details, References};
-use crate::model::referrer::{Referral, ReferrerKind};
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::model::post::{Post, Visibility};
+use crate::model::referrer::{Referral, ReferrerKind};
 use crate::store::batch::Batch;
 use crate::store::draft;
 use crate::store::intent::Operation;
@@ -77,11 +77,7 @@ impl State {
             Self::Gone => return Truth::Gone,
             Self::Unreadable => return Truth::Unreadable,
         };
-        Truth::Referring {
-            author,
-            referrals: references.referrals(id, visibility.is_public()).collect(),
-            is_live,
-        }
+        Truth::Referring { author, referrals: references.referrals(id, author).collect(), is_live }
     }
 }
 
@@ -153,9 +149,9 @@ impl List {
                     continue;
                 }
             };
-            let entry = Referral { kind: self.kind, target: self.target, referrer, is_counted: false };
+            let entry = Referral { kind: self.kind, target: self.target, referrer, author: self.author };
             match found {
-                Some(referral) => self.public += u64::from(referral.is_counted),
+                Some(referral) => self.public += u64::from(referral.author.get() > 0),
                 None => self.unknown += 1,
             }
             if !is_live || found.is_none() {
@@ -301,7 +297,7 @@ impl App {
     /// Returns those of these posts that are missing from lists.
     async fn missing(&self, posts: &[&Post]) -> Result<HashSet<Fault>, Error> {
         let referrals = |post: &&Post| {
-            let referrals = post.details.references.referrals(post.id, post.visibility.is_public());
+            let referrals = post.details.references.referrals(post.id, post.author);
             let author = post.author;
             referrals.map(move |referral| (author, referral))
         };
@@ -309,7 +305,7 @@ impl App {
         let mut batch = Batch::new("check: referrers");
         let read = |(_, referral): &(UserId, Referral)| {
             let Referral { kind, target, .. } = *referral;
-            batch.push(referrer::page(self.keys(), target, kind, &window_of(referral)))
+            batch.push(referrer::page(self.keys(), target, kind, &window_of(referral), 0))
         };
         let tickets = referrals.iter().map(read).collect();
         let pages = batch.send(self.store()).await?.take_all(tickets)?;
@@ -325,7 +321,7 @@ impl App {
         if !archived.is_empty() {
             let page = |(_, referral): &(UserId, Referral)| {
                 let Referral { kind, target, .. } = *referral;
-                ReferrerPage { target, kind, window: window_of(referral) }
+                ReferrerPage { target, kind, window: window_of(referral), limited: 0 }
             };
             let pages: Vec<ReferrerPage> = archived.iter().map(page).collect();
             let pages = self.archive().await?.referrers(&pages).await?;
@@ -364,18 +360,33 @@ impl App {
         if place == Place::Redis {
             let mut batch = Batch::new("check: lists of referrers");
             let read = |list: &List| {
-                batch.push(referrer::portion(self.keys(), list.target, list.kind, list.read, size))
+                batch.push(referrer::portion(
+                    self.keys(),
+                    crate::model::referrer::EntryList {
+                        target: list.target,
+                        kind: list.kind,
+                        entries: crate::model::referrer::EntryKind::Listed,
+                    },
+                    list.read,
+                    size,
+                ))
             };
             let tickets = lists.iter().map(read).collect();
-            return Ok(batch.send(self.store()).await?.take_all(tickets)?);
+            return Ok(batch
+                .send(self.store())
+                .await?
+                .take_all(tickets)?
+                .into_iter()
+                .map(|l| l.into_iter().map(|e| e.post).collect())
+                .collect());
         }
         let page = |list: &List| {
             let window = Window { direction: Direction::Forward, size, from: list.last };
-            ReferrerPage { target: list.target, kind: list.kind, window }
+            ReferrerPage { target: list.target, kind: list.kind, window, limited: 0 }
         };
         let pages: Vec<ReferrerPage> = lists.iter().map(page).collect();
         let pages = self.archive().await?.referrers(&pages).await?;
-        Ok(pages.into_iter().map(|page| page.entries.to_vec()).collect())
+        Ok(pages.into_iter().map(|page| page.listed.entries.to_vec()).collect())
     }
 
     /// Returns the truths of all entries.
@@ -479,6 +490,6 @@ fn window_of(referral: &Referral) -> Window<PostId> {
     Window { direction: Direction::Forward, size: 1, from }
 }
 
-fn has(page: &Page<PostId>, referral: &Referral) -> bool {
-    page.entries.contains(&referral.referrer)
+fn has(page: &crate::model::referrer::EntryPage, referral: &Referral) -> bool {
+    page.listed.entries.contains(&referral.referrer)
 }

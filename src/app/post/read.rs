@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::archive::{Found, Joint, Listed};
+use crate::app::archive::{Found, Joint, Listed, StoredPost};
 use crate::app::error::Error;
 use crate::app::read::{Pending, Read, Requests, Responses, Shared};
 use crate::archive::range::CountRange;
@@ -11,7 +11,6 @@ use crate::model::clock::Period;
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
-use crate::model::post::Post;
 use crate::model::referrer::{EntryPage, ReferrerKind};
 use crate::store::post::{self, Record};
 use crate::store::post_list::{self, CountWithin, Counted, PROBE};
@@ -29,7 +28,7 @@ pub struct PostRecords {
 }
 
 impl Read for PostRecords {
-    type Value = Arc<[Option<Arc<Post>>]>;
+    type Value = Arc<[Option<StoredPost>]>;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
         let needs_archive = self.needs_archive;
@@ -47,7 +46,7 @@ impl Read for PostRecords {
                     let (_, record) = records.next().ok_or_else(missing)?;
                     Hot::read(*id, record, responses)
                 }
-                Listed::Read(post) => Ok(Hot::Post(Some(Arc::clone(post)))),
+                Listed::Read(stored) => Ok(Hot::Post(Some(stored.clone()))),
             };
             let posts: Vec<Hot> = listed.0.iter().map(&mut hot).collect::<Result<_, Error>>()?;
             Ok(move |found: &Found| {
@@ -64,7 +63,7 @@ impl Read for PostRecords {
 /// A post after Redis has replied.
 enum Hot {
     /// The post, or `None` if it does not exist.
-    Post(Option<Arc<Post>>),
+    Post(Option<StoredPost>),
     /// A post that is missing from Redis and may be archived.
     Missing(PostId),
 }
@@ -77,7 +76,7 @@ impl Hot {
         responses: &mut Responses,
     ) -> Result<Self, Error> {
         Ok(match readable(record, "post", id.get())? {
-            Some(Record::Live(post)) => Self::Post(Some(Arc::new(post))),
+            Some(Record::Live(post)) => Self::Post(Some(StoredPost::hot(Arc::new(post)))),
             None | Some(Record::Tombstone { .. } | Record::Revoked { .. }) => Self::Post(None),
             Some(Record::Missing) => {
                 responses.wanted.ids.push(id);
@@ -86,10 +85,10 @@ impl Hot {
         })
     }
 
-    fn complete(self, found: &Found) -> Result<Option<Arc<Post>>, Error> {
+    fn complete(self, found: &Found) -> Result<Option<StoredPost>, Error> {
         match (self, &found.posts) {
             (Self::Post(post), _) => Ok(post),
-            (Self::Missing(id), Ok(posts)) => Ok(posts.get(&id).map(Arc::clone)),
+            (Self::Missing(id), Ok(posts)) => Ok(posts.get(&id).map(Arc::clone).map(StoredPost::archived)),
             (Self::Missing(_), Err(error)) => Err(error.clone()),
         }
     }

@@ -126,7 +126,7 @@ impl App {
             for repost in self.write_referrals(&open).await? {
                 self.delete_own(repost.author, repost.post).await?;
             }
-            let again = self.read_again(&open).await?;
+            let again = self.entries_now(&open).await?;
             let mut changed = Vec::new();
             for (mut post, standing) in open.into_iter().zip(again) {
                 let written = post.entry();
@@ -147,11 +147,8 @@ impl App {
         posts: Vec<Referring>,
         deadline: &Deadline<'_>,
     ) -> Result<(), Error> {
-        let referring: Vec<Operation> = posts
-            .iter()
-            .filter(|post| !post.referrals.is_empty())
-            .map(Referring::operation)
-            .collect();
+        let referring: Vec<Operation> =
+            posts.iter().filter(|post| !post.referrals.is_empty()).map(Referring::operation).collect();
         match self.settle_referrals(posts, deadline).await {
             Ok(()) => Ok(()),
             Err(_) => self.record(&self.intents(referring.into_iter()), deadline).await,
@@ -174,7 +171,8 @@ impl App {
         let intents = self.intents(std::iter::once(Operation::Refer { author, post }));
         self.record(&intents, &deadline).await?;
         self.enter(Feature::EntryKinds).await?;
-        self.write_referrals(&[Referring { post, author, referrals, is_public: true, standing: None }]).await?;
+        self.write_referrals(&[Referring { post, author, referrals, is_public: true, standing: None }])
+            .await?;
         let referring = self.referring((post, author)).await?;
         self.settle_referrals(referring.into_iter().collect(), &deadline).await?;
         self.forget(&intents).await
@@ -196,7 +194,8 @@ impl App {
         }
         let intents = self.intents(referring.iter().map(Referring::operation));
         self.record(&intents, deadline).await?;
-        for (post, standing) in referring.iter_mut().zip(self.read_again(&referring.clone()).await?) {
+        let standings = self.entries_now(&referring).await?;
+        for (post, standing) in referring.iter_mut().zip(standings) {
             post.standing = standing;
         }
         self.settle_referrals(referring, deadline).await?;
@@ -210,7 +209,8 @@ impl App {
         &self,
         posts: &'a [Referring],
     ) -> Result<Vec<&'a Referring>, Error> {
-        let entries = posts.iter().flat_map(|post| post.referrals.iter().map(move |referral| (post, referral)));
+        let entries =
+            posts.iter().flat_map(|post| post.referrals.iter().map(move |referral| (post, referral)));
         let entries: Vec<(&Referring, &Referral)> = entries.collect();
         if entries.is_empty() {
             return Ok(Vec::new());
@@ -232,15 +232,15 @@ impl App {
                 referral.kind == ReferrerKind::Repost && post.standing.is_some() && !is_entered;
             Ok::<_, Error>(is_original_missing.then_some(post))
         };
-        let written = stream::iter(entries.into_iter().zip(outcomes)).map(is_entered);
-        let without_original: Vec<Option<&Referring>> =
-            written.buffered(ARCHIVED_AT_ONCE).try_collect().await?;
+        let written: Vec<_> = entries.into_iter().zip(outcomes).map(is_entered).collect();
+        let written = stream::iter(written).buffered(ARCHIVED_AT_ONCE);
+        let without_original: Vec<Option<&Referring>> = written.try_collect().await?;
         Ok(without_original.into_iter().flatten().collect())
     }
 
     /// Returns what decides about the entries of these posts now: the standing of the author's account; `None` for a post
     /// that does not exist. Makes one round trip, plus an archive query for posts without a record.
-    async fn read_again(&self, posts: &[Referring]) -> Result<Vec<Option<Standing>>, Error> {
+    async fn entries_now(&self, posts: &[Referring]) -> Result<Vec<Option<Standing>>, Error> {
         let mut batch = Batch::new("post: refer again");
         let records = batch.push(post::read_all(self.keys(), posts.iter().map(|post| post.post).collect()));
         let authors = batch.push(self.read_standings(posts.iter().map(|post| post.author)));

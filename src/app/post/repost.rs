@@ -27,7 +27,7 @@ use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Post, Visibility};
 use crate::model::referrer::{EntryKind, EntryList, ReferrerEntry, ReferrerKind};
 use crate::model::user::UserFields;
-use crate::store::batch::Batch;
+use crate::store::batch::{Batch, Ticket};
 use crate::store::intent::Operation;
 use crate::store::post::{self, DeletedPost, Erased, Record};
 use crate::store::referrer;
@@ -135,7 +135,7 @@ impl App {
         let lists = deleted.iter().map(|post| EntryList::of(*post, ReferrerKind::Repost).map(&mut read));
         let lists: Vec<_> = lists.collect();
         let mut replies = batch.send(self.store()).await?;
-        let mut left = |lists: [_; EntryKind::ALL.len()]| {
+        let mut left = |lists: [(EntryList, Ticket<Vec<ReferrerEntry>>); EntryKind::ALL.len()]| {
             let mut left = Vec::new();
             for (list, ticket) in lists {
                 left.extend(replies.take(ticket)?.into_iter().map(|entry| (list, entry)));

@@ -72,6 +72,28 @@ impl Read for EntryTimes {
     }
 }
 
+/// For each of these authors of limited posts, true if the viewer follows them. Not charged: what an operation costs must
+/// not tell of posts that its viewer may not see.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::app) struct FollowsWhich {
+    /// Id of the viewer.
+    pub(in crate::app) viewer: UserId,
+    /// Ids of the authors.
+    pub(in crate::app) authors: Shared<UserId>,
+}
+
+impl Read for FollowsWhich {
+    type Value = Arc<[bool]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let probe = |authors: &[UserId]| {
+            requests.push(relation::follows_which(requests.keys(), self.viewer, authors))
+        };
+        let follows: Vec<_> = self.authors.0.chunks(PROBE).map(probe).collect();
+        Pending::hot(move |responses| Ok(responses.replies.take_all(follows)?.concat().into()))
+    }
+}
+
 /// A page of one of a user's stored lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowPage {

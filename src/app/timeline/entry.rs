@@ -13,7 +13,7 @@ use std::sync::Arc;
 use futures::future::try_join;
 
 use crate::app::App;
-use crate::app::archive::Listed;
+use crate::app::archive::{Listed, StoredPost};
 use crate::app::error::Error;
 use crate::app::viewer::Viewer;
 use crate::app::visibility::{Surface, UserSelection, Visible, VisiblePost, VisibleUser};
@@ -139,7 +139,8 @@ impl App {
         }
         let records = visible.post_records(Arc::clone(&ids)).await?;
         let reader = viewer.user();
-        let referred = records.iter().flatten().filter_map(|post| referred(post, reader, selection.replies));
+        let posts = records.iter().flatten().map(StoredPost::post);
+        let referred = posts.filter_map(|post| referred(post, reader, selection.replies));
         let mut referred: Vec<PostId> = referred.collect();
         referred.sort_unstable();
         referred.dedup();

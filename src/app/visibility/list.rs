@@ -220,11 +220,7 @@ impl<L: Load> Visible<'_, L> {
         exclusions: &Exclusions,
     ) -> Result<bool, Error> {
         let Some(from) = window.from else { return Ok(false) };
-        let direction = match window.direction {
-            Direction::Forward => Direction::Backward,
-            Direction::Backward => Direction::Forward,
-        };
-        let behind = Window { direction, ..window };
+        let behind = Window { direction: window.direction.opposite(), ..window };
         // The position's entry may be gone, or may have another time.
         let users = Shared(Arc::new([from.user]) as Arc<[UserId]>);
         let times = self.load.load(EntryTimes { owner, side, users });

@@ -16,6 +16,9 @@
 
 pub mod list;
 mod posts;
+mod referrers;
+pub use self::posts::ShownPost;
+pub use self::referrers::VisibleReferrers;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +26,7 @@ use std::sync::Arc;
 use futures::future::try_join;
 
 use crate::app::App;
-use crate::app::archive::Listed;
+use crate::app::archive::{Listed, StoredPost};
 use crate::app::error::Error;
 use crate::app::exclusion::BlockersAmong;
 use crate::app::post::read::ArchiveLookup;
@@ -117,6 +120,8 @@ pub enum Surface {
     Elsewhere,
     /// The viewer's home timeline, as the original of a repost or as the post to which a reply refers.
     Reference,
+    /// Among the posts that refer to a post, which has a list of reposts as well.
+    Referrers,
 }
 
 /// Those of an author's posts that a viewer may see.
@@ -167,6 +172,7 @@ fn may_see(surface: Surface, viewer: Option<UserId>, post: &Post, author: &Visib
     let is_in_place = match surface {
         Surface::Timeline => viewer == Some(id) || is_in_timeline(),
         Surface::Elsewhere | Surface::Reference => post.details.references.original.is_none(),
+        Surface::Referrers => true,
     };
     access.includes(post) && is_in_place
 }
@@ -327,19 +333,20 @@ impl<L: Load> Visible<'_, L> {
         self.of_requested(&found, author).await
     }
 
-    /// Returns these posts, which the viewer requests, like [`Self::of_records`]. The answer takes as long for posts that the
-    /// viewer may not see as for those that do not exist.
+    /// Returns these posts, which the viewer requests, like [`Self::of_records`]. The answer takes as many commands, and as
+    /// long, for posts that the viewer may not see as for those that do not exist.
     async fn of_requested(
         &self,
-        found: &[Option<Arc<Post>>],
+        found: &[Option<StoredPost>],
         author: UserSelection,
     ) -> Result<Vec<Option<VisiblePost>>, Error> {
-        let visible = self.of_records(found, author, Surface::Elsewhere).await?;
-        let is_hidden = |(_, visible): &(&Option<Arc<Post>>, &Option<VisiblePost>)| visible.is_none();
-        let hidden = found.iter().zip(&visible).filter(is_hidden).filter_map(|(found, _)| found.as_ref());
-        let hidden: Arc<[PostId]> = hidden.map(|post| post.id).collect();
-        if !hidden.is_empty() {
-            self.load.load(ArchiveLookup(Shared(hidden))).await?;
+        let visible = self.with_authors(found, author, Surface::Elsewhere, found.len()).await?;
+        let hidden = found.iter().zip(&visible).filter(|(_, visible)| visible.is_none());
+        // The archive has already been asked for the others.
+        let hot = hidden.filter_map(|(found, _)| found.as_ref()).filter(|found| !found.is_archived());
+        let hot: Arc<[PostId]> = hot.map(|found| found.post().id).collect();
+        if !hot.is_empty() {
+            self.load.load(ArchiveLookup(Shared(hot))).await?;
         }
         Ok(visible)
     }
@@ -348,26 +355,39 @@ impl<L: Load> Visible<'_, L> {
     /// round trip for the authors.
     pub async fn of_records(
         &self,
-        found: &[Option<Arc<Post>>],
+        found: &[Option<StoredPost>],
         author: UserSelection,
         surface: Surface,
+    ) -> Result<Vec<Option<VisiblePost>>, Error> {
+        // As many round trips for posts that do not exist as for those that the viewer may not see.
+        let least = usize::from(surface != Surface::Timeline && !found.is_empty());
+        self.with_authors(found, author, surface, least).await
+    }
+
+    /// Returns these posts like [`Self::of_records`]. Looks for `least` authors, even if there are fewer.
+    async fn with_authors(
+        &self,
+        found: &[Option<StoredPost>],
+        author: UserSelection,
+        surface: Surface,
+        least: usize,
     ) -> Result<Vec<Option<VisiblePost>>, Error> {
         let exclusions = self.exclusions().await?;
         let is_excluded = |post: &Post| {
             exclusions.as_ref().is_some_and(|exclusions| exclusions.has_block_with(post.author))
         };
+        let posts = found.iter().map(|found| found.as_ref().map(StoredPost::post));
         let posts: Vec<Option<&Arc<Post>>> =
-            found.iter().map(|post| post.as_ref().filter(|post| !is_excluded(post))).collect();
+            posts.map(|post| post.filter(|post| !is_excluded(post))).collect();
         let viewer = self.viewer.user();
-        let is_own = || posts.iter().flatten().all(|post| viewer == Some(post.author));
+        let is_own = |post: &&Arc<Post>| viewer == Some(post.author);
+        let are_own = || posts.iter().flatten().count() > 0 && posts.iter().flatten().all(is_own);
         let author = match surface {
             Surface::Timeline => UserSelection { relation: true, ..author },
-            Surface::Elsewhere if is_own() => author,
-            Surface::Elsewhere | Surface::Reference => author.with_post_access(),
+            Surface::Elsewhere if are_own() => author,
+            Surface::Elsewhere | Surface::Reference | Surface::Referrers => author.with_post_access(),
         };
-        // As many round trips for posts that do not exist as for those that the viewer may not see.
-        let other = viewer.filter(|_| surface == Surface::Elsewhere);
-        let authors = self.authors(&posts, other, author).await?;
+        let authors = self.authors(&posts, least, author).await?;
         let visible = |post: Option<&Arc<Post>>| {
             let post = Arc::clone(post?);
             let author =
@@ -377,20 +397,19 @@ impl<L: Load> Visible<'_, L> {
         Ok(posts.into_iter().map(visible).collect())
     }
 
-    /// Returns the authors of these posts whom the viewer may see. If there are no posts, loads the user `other`
-    /// instead.
+    /// Returns the authors of these posts whom the viewer may see. Looks for `least` users: if the posts have fewer authors,
+    /// also for some who do not exist.
     async fn authors(
         &self,
         posts: &[Option<&Arc<Post>>],
-        other: Option<UserId>,
+        least: usize,
         selection: UserSelection,
     ) -> Result<HashMap<UserId, VisibleUser>, Error> {
         let mut authors: Vec<UserId> = posts.iter().flatten().map(|post| post.author).collect();
         authors.sort_unstable();
         authors.dedup();
-        if authors.is_empty() {
-            authors.extend(other);
-        }
+        let no_one = (0..).filter_map(|index| UserId::new(UserId::MAX.get() - index));
+        authors.extend(no_one.take(least.saturating_sub(authors.len())));
         let authors = self.users(authors.into(), selection, Access::Listed).await?;
         Ok(authors.into_iter().flatten().map(|author| (author.record.id, author)).collect())
     }

@@ -7,16 +7,15 @@ use std::sync::Arc;
 
 use futures::future::{try_join, try_join_all};
 
-use crate::app::archive::Listed;
+use crate::app::archive::{Listed, StoredPost};
 use crate::app::error::Error;
 use crate::app::post::read::{
-    EarlierVersions, HasLimited, HasReposted, LimitedAmong, PostCount, PostPage, PostRecords, Referrers,
+    EarlierVersions, HasLimited, HasReposted, LimitedAmong, PostCount, PostPage, PostRecords,
 };
 use crate::app::read::{Load, Many, Shared};
 use crate::app::visibility::{PostAccess, UserSelection, Visible, VisiblePost};
 use crate::model::clock::Period;
 use crate::model::details::Reply;
-use crate::model::referrer::ReferrerKind;
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
@@ -25,16 +24,24 @@ use crate::model::post::Post;
 /// Maximum number of posts read at once to replace those left out of a page.
 const MOST_POSTS: usize = 500;
 
+/// An entry of an author's list of posts as a viewer sees it.
+#[derive(Clone, Debug)]
+pub enum ShownPost {
+    /// A post of the author.
+    Own(Arc<Post>),
+    /// The original of a repost by the author.
+    Original(VisiblePost),
+}
+
 impl<L: Load> Visible<'_, L> {
-    /// Returns the records of these posts, in the same order, which the caller must check; `None` for posts that do not
-    /// exist. Makes one round trip.
-    pub async fn post_records(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
+    /// Returns these posts as they are stored, in the same order; `None` for posts that do not exist. Makes one round trip.
+    pub async fn post_records(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<StoredPost>]>, Error> {
         self.load.load(PostRecords { posts: Shared(posts), needs_archive: true }).await
     }
 
     /// Returns the records of these posts like [`Self::post_records`], and `None` for archived posts while the archive cannot be
     /// read.
-    pub async fn available_records(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
+    pub async fn available_records(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<StoredPost>]>, Error> {
         self.load.load(PostRecords { posts: Shared(posts), needs_archive: false }).await
     }
 
@@ -62,7 +69,7 @@ impl<L: Load> Visible<'_, L> {
         let mut found = self.records_above(Some(post), most).await?;
         while !found.is_empty() {
             let complete = ancestors.len() + found.len();
-            let highest = found.last().and_then(Option::as_deref);
+            let highest = found.last().and_then(Option::as_ref).map(|found| &**found.post());
             // In the same round trip, so that an ancestor that is hidden takes no more than one that does not exist.
             let further = self.records_above(highest, most - complete);
             let (visible, further) = try_join(self.of_requested(&found, author), further).await?;
@@ -77,22 +84,11 @@ impl<L: Load> Visible<'_, L> {
         &self,
         post: Option<&Post>,
         most: usize,
-    ) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
+    ) -> Result<Arc<[Option<StoredPost>]>, Error> {
         let reply = post.and_then(|post| post.details.references.reply.as_ref());
         let nearest = reply.map_or(&[][..], Reply::nearest);
         let posts: Arc<[Listed]> = nearest.iter().take(most).copied().map(Listed::Id).collect();
         if posts.is_empty() { Ok(Arc::new([])) } else { self.post_records(posts).await }
-    }
-
-    /// Returns a page of the posts that refer to a post, newest first, including posts that the viewer may not see. The
-    /// caller has found the post to be visible. Makes one round trip, plus one query if the post is archived.
-    pub async fn unfiltered_referrers(
-        &self,
-        target: PostId,
-        kind: ReferrerKind,
-        window: Window<PostId>,
-    ) -> Result<Arc<Page<PostId>>, Error> {
-        self.load.load(Referrers { target, kind, window }).await
     }
 
     /// Returns true if the viewer has reposted a post. Makes one round trip, or none for an anonymous viewer.
@@ -131,7 +127,7 @@ impl<L: Load> Visible<'_, L> {
     /// posts that the viewer may not see. Makes one round trip, plus one query if a page continues in the archive; and
     /// further ones for authors of whom the viewer may only see some posts.
     ///
-    /// `accesses` is awaited together with the pages.
+    /// `accesses` is awaited before the pages.
     pub async fn post_pages(
         &self,
         pages: &[(UserId, Window<PostId>)],
@@ -144,21 +140,49 @@ impl<L: Load> Visible<'_, L> {
             period,
             only_public: false,
         };
-        let limited = Many(pages.iter().map(|(author, _)| HasLimited(*author)).collect());
-        let reads = self.load.load_both(Many(pages.iter().map(read).collect()), limited);
-        let (accesses, (found, limited)) = try_join(accesses, reads).await?;
+        // First, so that nothing is read of posts that the viewer may not see. Nearly always, it takes no round trip.
+        let accesses = accesses.await?;
+        let is_seen = |(_, access): &(&(UserId, Window<PostId>), &PostAccess)| **access != PostAccess::None;
+        let seen: Vec<_> = pages.iter().zip(&accesses).filter(is_seen).map(|(page, _)| page).collect();
+        let limited = Many(seen.iter().map(|(author, _)| HasLimited(*author)).collect());
+        let found = Many(seen.into_iter().map(read).collect());
+        let (found, limited) = self.load.load_both(found, limited).await?;
+        let mut found = found.iter().zip(limited.iter());
+        let mut next = |access: &PostAccess| if *access == PostAccess::None { None } else { found.next() };
+        let found: Vec<_> = accesses.iter().map(&mut next).collect();
         let page = async |index: usize| {
             let (author, window) = pages[index];
-            match accesses[index] {
-                PostAccess::None => {
+            match (accesses[index], found[index]) {
+                (PostAccess::None, _) | (_, None) => {
                     Ok(Arc::new(Page { entries: Arc::new([]), has_previous: false, has_next: false }))
                 }
-                PostAccess::Public if limited[index] => self.public_page(author, window, period).await,
-                PostAccess::Public | PostAccess::All => Ok(Arc::clone(&found[index])),
+                (PostAccess::Public, Some((_, true))) => self.public_page(author, window, period).await,
+                (PostAccess::Public | PostAccess::All, Some((page, _))) => Ok(Arc::clone(page)),
             }
         };
         let pages = try_join_all((0..pages.len()).map(page)).await?;
         Ok((accesses, pages))
+    }
+
+    /// Returns these posts of an author's list, of which the viewer has this access, in the same order, as the list shows
+    /// them; `None` for posts that do not exist, and if the viewer may not see the post or its original. Makes no round trip
+    /// without reposts; otherwise two.
+    pub async fn shown_posts(
+        &self,
+        listed: &[Option<StoredPost>],
+        access: PostAccess,
+        original: UserSelection,
+    ) -> Result<Vec<Option<ShownPost>>, Error> {
+        let included = listed.iter().map(|found| found.as_ref().map(StoredPost::post));
+        let included: Vec<_> = included.map(|post| post.filter(|post| access.includes(post))).collect();
+        let originals = included.iter().flatten().filter_map(|post| post.details.references.original);
+        let originals: Arc<[Listed]> = originals.map(Listed::Id).collect();
+        let mut originals = self.posts(originals, original).await?.into_iter();
+        let mut shown = |post: &Arc<Post>| match post.details.references.original {
+            Some(_) => originals.next().flatten().map(ShownPost::Original),
+            None => Some(ShownPost::Own(Arc::clone(post))),
+        };
+        Ok(included.into_iter().map(|post| post.and_then(&mut shown)).collect())
     }
 
     /// Returns a page of those of an author's posts that are not for followers only. Reads the posts themselves, so
@@ -198,14 +222,15 @@ impl<L: Load> Visible<'_, L> {
         author: UserId,
         window: Window<PostId>,
         period: Period,
-    ) -> Result<Vec<Arc<Post>>, Error> {
-        let mut found: Vec<Arc<Post>> = Vec::new();
+    ) -> Result<Vec<StoredPost>, Error> {
+        let mut found: Vec<StoredPost> = Vec::new();
         let mut next = window;
         loop {
             let page = PostPage { author, window: next, period, only_public: true };
             let page = self.load.load(page).await?;
             let posts = self.post_records(self.without_limited(author, &page.entries).await?).await?;
-            let public = posts.iter().flatten().filter(|post| PostAccess::Public.includes(post)).cloned();
+            let public = posts.iter().flatten().filter(|found| PostAccess::Public.includes(found.post()));
+            let public = public.cloned();
             let (outermost, has_more) = match window.direction {
                 Direction::Forward => {
                     found.extend(public);

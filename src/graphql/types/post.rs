@@ -23,17 +23,17 @@ use crate::graphql::paging::{Paging, connections};
 use crate::graphql::preloaded::{One, Preloaded, Source, memory, object};
 use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::connection::referrer::{ReplyConnection, ReplyOrder};
-use crate::graphql::types::connection::user::UserConnection;
+use crate::graphql::types::connection::repost::RepostConnection;
 use crate::graphql::types::relation::name_of;
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::segment::Segment;
 use crate::graphql::types::user::User;
 use crate::model;
 use crate::model::details::References;
-use crate::model::referrer::ReferrerKind;
 use crate::model::edit::EarlierVersion;
 use crate::model::entity;
 use crate::model::id::{PostId, UserId};
+use crate::model::referrer::ReferrerKind;
 
 /// Default and maximum number of ancestors of a post.
 const ANCESTORS: usize = 8;
@@ -193,7 +193,7 @@ impl Post {
         Some(ancestors.map(|posts| posts.iter().map(|post| Self::visible(&self.scope, post)).collect()))
     }
 
-    /// The number of public replies.
+    /// The number of replies that everyone sees: public posts of public accounts.
     async fn reply_count(&self) -> i32 {
         number(self.record.details.counts.replies)
     }
@@ -209,12 +209,12 @@ impl Post {
         self.load_referred(quoted, context).boxed().await
     }
 
-    /// The number of public posts that quote this one.
+    /// The number of posts quoting this one that everyone sees: public posts of public accounts.
     async fn quote_count(&self) -> i32 {
         number(self.record.details.counts.quotes)
     }
 
-    /// The number of reposts.
+    /// The number of reposts that everyone sees: those by public accounts.
     async fn repost_count(&self) -> i32 {
         number(self.record.details.counts.reposts)
     }
@@ -227,8 +227,7 @@ impl Post {
     #[graphql(flatten)]
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn referrers(&self) -> PostReferrers {
-        let reposts = self.record.details.counts.reposts;
-        PostReferrers { scope: Arc::clone(&self.scope), target: self.record.id, reposts }
+        PostReferrers { scope: Arc::clone(&self.scope), target: self.record.id }
     }
 
     /// The progress of delivering the post to followers; null unless the viewer is the author.
@@ -319,8 +318,6 @@ impl PostEdit {
 struct PostReferrers {
     scope: Arc<Scope>,
     target: PostId,
-    /// Number of reposts.
-    reposts: u64,
 }
 
 impl PostReferrers {
@@ -352,9 +349,9 @@ connections! {
         }
 
         /// The users who have reposted the post, newest repost first.
-        async fn reposted_by(&self, context, paging) -> UserConnection {
-            let selection = Selected::of(context);
-            UserConnection::reposters(&self.scope, (self.target, self.reposts), &paging, &selection).await
+        async fn reposted_by(&self, context, paging) -> RepostConnection {
+            let list = ReferrerList { target: self.target, kind: ReferrerKind::Repost };
+            RepostConnection::load(&self.scope, list, &paging, &Selected::of(context)).await
         }
     }
 }

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::app::archive::Listed;
+use crate::app::archive::{Listed, StoredPost};
 use crate::app::error::{Broken, Error};
 use crate::app::read::{Load as _, Shared};
 use crate::app::recovery::PendingRecoveryOf;
@@ -312,7 +312,7 @@ impl App {
         let page = visible.unfiltered_post_page(author, window, Period::ALL).await?;
         let last = page.entries.last().filter(|_| page.has_next).map(Listed::id);
         let posts = visible.post_records(Arc::clone(&page.entries)).await?;
-        let posts: Vec<&Arc<Post>> = posts.iter().flatten().collect();
+        let posts: Vec<&Arc<Post>> = posts.iter().flatten().map(StoredPost::post).collect();
         let versions = visible.all_earlier_versions(&posts).await?;
         let record = |(post, versions): (&Arc<Post>, _)| Record::Post(Arc::clone(post), versions);
         let records = posts.into_iter().zip(versions).map(record).collect();

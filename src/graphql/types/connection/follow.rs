@@ -12,14 +12,14 @@ use crate::app::visibility::{Access, UserSelection};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor;
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
-use crate::graphql::page::{Filled, Rows, complete, fill};
+use crate::graphql::page::{Filled, Part, PartOf, Rows, complete, fill};
 use crate::graphql::paging::Paging;
 use crate::graphql::preloaded::{List, One, Preloaded, Source, memory, object, objects};
 use crate::graphql::selection::{Selected, Wants, user_selection};
-use crate::graphql::types::connection::PageInfo;
+use crate::graphql::types::connection::{Bounds, PageInfo};
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
-use crate::model::page::{Page, Position, Window};
+use crate::model::page::{Position, Window};
 use crate::model::relation::{Follow, ListKind, Side};
 
 /// A page of a user list.
@@ -27,8 +27,7 @@ pub(in crate::graphql) struct FollowConnection {
     scope: Arc<Scope>,
     list: UserList,
     edges: Vec<FollowEdge>,
-    has_previous: bool,
-    has_next: bool,
+    bounds: Bounds<Follow>,
     /// The length of the list, if it was loaded with the page.
     count: Option<u64>,
 }
@@ -82,18 +81,14 @@ impl FollowConnection {
 
     fn new(scope: &Arc<Scope>, list: UserList, filled: Filled<Follow, User>, count: Option<u64>) -> Self {
         let edge = |(follow, node)| FollowEdge { list, follow, node };
-        let edges = filled.entries.into_iter().map(edge).collect();
-        let (has_previous, has_next) = (filled.has_previous, filled.has_next);
-        Self { scope: Arc::clone(scope), list, edges, has_previous, has_next, count }
+        let (entries, bounds) = Bounds::of(filled);
+        let edges = entries.into_iter().map(edge).collect();
+        Self { scope: Arc::clone(scope), list, edges, bounds, count }
     }
 
     fn info(&self) -> PageInfo {
-        PageInfo {
-            has_next_page: self.has_next,
-            has_previous_page: self.has_previous,
-            start_cursor: self.edges.first().map(FollowEdge::print_cursor),
-            end_cursor: self.edges.last().map(FollowEdge::print_cursor),
-        }
+        let end = |follow: &Follow| cursor::print(self.list, &(*follow).into());
+        self.bounds.info(&self.edges, FollowEdge::print_cursor, end)
     }
 }
 
@@ -155,7 +150,7 @@ async fn fill_all(
     let filled = rows.iter().zip(windows).zip(&*pages).map(|((rows, window), page)| {
         let found = users.by_ref().take(page.entries.len());
         let found = found.filter_map(|(follow, user)| Some((*follow, user?))).collect();
-        complete(rows, *window, Arc::clone(page), found)
+        complete(rows, *window, Part::of(window, page, found))
     });
     try_join_all(filled.collect::<Vec<_>>()).await
 }
@@ -242,13 +237,11 @@ impl Rows for Follows<'_> {
     type Position = Position;
     type Node = User;
 
-    async fn page(&self, window: Window<Position>) -> Result<Arc<Page<Follow>>, Error> {
-        self.scope.visible().user_page(self.list, window).await
-    }
-
-    /// Returns the entries with their users. Omits entries whose user has no record or is hidden from the viewer.
-    async fn nodes(&self, follows: &Arc<[Follow]>) -> Result<Vec<(Follow, User)>, Error> {
-        let users = users(self.scope, follows, self.selection).await?;
-        Ok(follows.iter().zip(users).filter_map(|(follow, user)| Some((*follow, user?))).collect())
+    /// Omits entries whose user has no record or is hidden from the viewer.
+    async fn part(&self, window: Window<Position>) -> Result<PartOf<Self>, Error> {
+        let page = self.scope.visible().user_page(self.list, window).await?;
+        let users = users(self.scope, &page.entries, self.selection).await?;
+        let found = page.entries.iter().zip(users).filter_map(|(follow, user)| Some((*follow, user?)));
+        Ok(Part::of(&window, &page, found.collect()))
     }
 }

@@ -6,38 +6,36 @@ use async_graphql::Object;
 use async_graphql::parser::types::Field;
 use futures::future::{join, try_join_all, try_join3};
 
-use crate::app::archive::Listed;
+use crate::app::archive::{Listed, StoredPost};
 use crate::app::error::{Broken, Error};
 use crate::app::timeline::TimelinePage;
-use crate::app::visibility::{PostAccess, UserSelection};
+use crate::app::visibility::{PostAccess, ShownPost, UserSelection};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, PostList, ReferrerList, TimelineList, TimelinePosition};
 use crate::graphql::directive::{CacheControlScope::Public, cache_control, list_size};
-use crate::graphql::page::{Filled, Rows, complete};
+use crate::graphql::page::{Filled, Part, PartOf, Rows, complete};
 use crate::graphql::paging::Paging;
 use crate::graphql::preloaded::{List, One, Preloaded, Source, memory, object, objects};
 use crate::graphql::selection::{Selected, Wants, user_selection};
-use crate::graphql::types::connection::PageInfo;
+use crate::graphql::types::connection::{Bounds, PageInfo};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::scalar::number;
 use crate::graphql::types::user::User;
-use crate::model;
 use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
-use crate::model::page::{Page, Window};
+use crate::model::page::Window;
 
 /// A page of posts, with flags that state whether the list continues before and after the page.
 pub(super) struct PostPage {
     edges: Vec<PostEdge>,
-    has_previous: bool,
-    has_next: bool,
+    bounds: Bounds<Place>,
 }
 
 impl PostPage {
     pub(super) fn new(filled: Filled<Place, Shown>) -> Self {
         let edge = |(place, Shown { post, reposted_by })| PostEdge { place, node: post, reposted_by };
-        let edges = filled.entries.into_iter().map(edge).collect();
-        Self { edges, has_previous: filled.has_previous, has_next: filled.has_next }
+        let (entries, bounds) = Bounds::of(filled);
+        Self { edges: entries.into_iter().map(edge).collect(), bounds }
     }
 
     pub(super) fn edges(&self) -> List<'_, PostEdge> {
@@ -49,12 +47,7 @@ impl PostPage {
     }
 
     pub(super) fn info(&self) -> PageInfo {
-        PageInfo {
-            has_next_page: self.has_next,
-            has_previous_page: self.has_previous,
-            start_cursor: self.edges.first().map(|edge| edge.place.cursor()),
-            end_cursor: self.edges.last().map(|edge| edge.place.cursor()),
-        }
+        self.bounds.info(&self.edges, |edge| edge.place.cursor(), Place::cursor)
     }
 }
 
@@ -110,10 +103,8 @@ impl PostConnection {
 
     fn new(author: &User, period: Period, filled: Filled<Listed, Shown>, count: Option<u64>) -> Self {
         let list = PostList { owner: author.user_id() };
-        let Filled { entries, has_previous, has_next } = filled;
-        let place = |(listed, node)| (Place::Post(list, PostId::from(listed)), node);
-        let entries = entries.into_iter().map(place).collect();
-        let page = PostPage::new(Filled { entries, has_previous, has_next });
+        let place = |listed: Listed| Place::Post(list, PostId::from(listed));
+        let page = PostPage::new(filled.map(|(listed, node)| (place(listed), node), place));
         Self { author: author.clone(), period, page, count }
     }
 }
@@ -215,7 +206,7 @@ async fn fill_all(
         start += page.entries.len();
         async move {
             let found = rows.found(&page.entries, posts).await?;
-            complete(rows, *window, Arc::clone(page), found).await
+            complete(rows, *window, Part::of(window, page, found)).await
         }
     });
     try_join_all(filled).await
@@ -316,13 +307,12 @@ impl Rows for Posts<'_> {
     type Position = PostId;
     type Node = Shown;
 
-    async fn page(&self, window: Window<PostId>) -> Result<Arc<Page<Listed>>, Error> {
-        self.scope.visible().unfiltered_post_page(self.author.user_id(), window, self.list.period).await
-    }
-
-    async fn nodes(&self, listed: &Arc<[Listed]>) -> Result<Vec<(Listed, Shown)>, Error> {
-        let posts = self.scope.visible().post_records(Arc::clone(listed)).await?;
-        self.found(listed, &posts).await
+    async fn part(&self, window: Window<PostId>) -> Result<PartOf<Self>, Error> {
+        let visible = self.scope.visible();
+        let page = visible.unfiltered_post_page(self.author.user_id(), window, self.list.period).await?;
+        let posts = visible.post_records(Arc::clone(&page.entries)).await?;
+        let found = self.found(&page.entries, &posts).await?;
+        Ok(Part::of(&window, &page, found))
     }
 }
 
@@ -332,27 +322,17 @@ impl Posts<'_> {
     async fn found(
         &self,
         listed: &[Listed],
-        posts: &[Option<Arc<model::post::Post>>],
+        posts: &[Option<StoredPost>],
     ) -> Result<Vec<(Listed, Shown)>, Error> {
-        let included = listed.iter().zip(posts).filter_map(|(listed, post)| Some((listed, post.as_ref()?)));
-        let included: Vec<_> = included.filter(|(_, post)| self.access.includes(post)).collect();
-        let originals = included.iter().filter_map(|(_, post)| post.details.references.original);
-        let originals: Arc<[Listed]> = originals.map(Listed::Id).collect();
-        let originals = self.scope.visible().posts(originals, self.list.original).await?;
-        let mut originals = originals.into_iter();
-        let node = |(listed, post): (&Listed, &Arc<model::post::Post>)| {
-            let shown = match post.details.references.original {
-                Some(_) => {
-                    let original = originals.next().flatten()?;
-                    Shown {
-                        post: Post::visible(self.scope, &original),
-                        reposted_by: vec![self.author.clone()],
-                    }
-                }
-                None => Post::new(self.scope, Arc::clone(post), self.author.clone()).into(),
-            };
-            Some((listed.clone(), shown))
+        let shown = self.scope.visible().shown_posts(posts, self.access, self.list.original).await?;
+        let node = |shown| match shown {
+            ShownPost::Own(post) => Post::new(self.scope, post, self.author.clone()).into(),
+            ShownPost::Original(original) => {
+                Shown { post: Post::visible(self.scope, &original), reposted_by: vec![self.author.clone()] }
+            }
         };
-        Ok(included.into_iter().filter_map(node).collect())
+        let found =
+            listed.iter().zip(shown).filter_map(|(listed, shown)| Some((listed.clone(), node(shown?))));
+        Ok(found.collect())
     }
 }

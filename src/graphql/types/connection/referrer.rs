@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use async_graphql::{Enum, Object};
 
-use crate::app::archive::Listed;
 use crate::app::error::Error;
-use crate::app::visibility::UserSelection;
+use crate::app::visibility::{UserSelection, VisiblePost, VisibleReferrers};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::ReferrerList;
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
-use crate::graphql::page::{Filled, Found, Rows, fill_visible};
+use crate::graphql::page::{Part, PartOf, Rows, fill_visible};
 use crate::graphql::paging::Paging;
 use crate::graphql::preloaded::List;
 use crate::graphql::selection::{Selected, Wants, user_selection};
@@ -18,7 +17,7 @@ use crate::graphql::types::connection::PageInfo;
 use crate::graphql::types::connection::post::{Place, PostEdge, PostPage, Shown};
 use crate::graphql::types::post::Post;
 use crate::model::id::PostId;
-use crate::model::page::{Direction, Page, Window};
+use crate::model::page::Window;
 
 /// The order of a list of replies.
 #[derive(Clone, Copy, Debug, Default, Enum, PartialEq, Eq)]
@@ -34,8 +33,8 @@ pub(in crate::graphql) enum ReplyOrder {
 pub(in crate::graphql) struct ReplyConnection(PostPage);
 
 impl ReplyConnection {
-    /// Loads a page of a list. Makes three round trips: for the list, the posts and their authors. Makes further ones to
-    /// replace posts that the viewer may not see.
+    /// Loads a page of a list. Makes three round trips: for the list, the posts and their authors; one more if the viewer may
+    /// see limited entries, and a bounded number to replace posts that the viewer may not see.
     pub(in crate::graphql) async fn load(
         scope: &Arc<Scope>,
         list: ReferrerList,
@@ -46,27 +45,21 @@ impl ReplyConnection {
         let window = in_stored_order(paging.window(list)?, order);
         let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
         let author = user_selection(&[edges.field("node").field("author"), nodes.field("author")]);
-        let rows = Referring { scope, list, author };
+        let rows = Referrers { scope, list, author };
         let filled = Wants::of(selection).fill(fill_visible(&rows, window)).await?;
-        let place = |(post, node)| (Place::Referrer(list, post), Shown::from(node));
-        let mut entries: Vec<(Place, Shown)> = filled.entries.into_iter().map(place).collect();
-        let Filled { mut has_previous, mut has_next, .. } = filled;
-        if order == ReplyOrder::Oldest {
-            entries.reverse();
-            (has_previous, has_next) = (has_next, has_previous);
-        }
-        Ok(Self(PostPage::new(Filled { entries, has_previous, has_next })))
+        let filled = if order == ReplyOrder::Oldest { filled.reversed() } else { filled };
+        let node = |post: VisiblePost| Shown::from(Post::visible(scope, &post));
+        let place = |post| Place::Referrer(list, post);
+        Ok(Self(PostPage::new(filled.map(|(post, found)| (place(post), node(found)), place))))
     }
 }
 
 /// Returns the window of a list in the order in which it is stored: the newest first.
 fn in_stored_order(window: Window<PostId>, order: ReplyOrder) -> Window<PostId> {
-    let direction = match (order, window.direction) {
-        (ReplyOrder::Newest, direction) => direction,
-        (ReplyOrder::Oldest, Direction::Forward) => Direction::Backward,
-        (ReplyOrder::Oldest, Direction::Backward) => Direction::Forward,
-    };
-    Window { direction, ..window }
+    match order {
+        ReplyOrder::Newest => window,
+        ReplyOrder::Oldest => Window { direction: window.direction.opposite(), ..window },
+    }
 }
 
 /// A page of posts that refer to a post. It has no total count, because viewers see different parts of the list.
@@ -88,27 +81,24 @@ impl ReplyConnection {
     }
 }
 
-/// The posts of a list, read page by page.
-struct Referring<'a> {
-    scope: &'a Arc<Scope>,
-    list: ReferrerList,
-    author: UserSelection,
+/// The posts that refer to a post, read part by part.
+pub(super) struct Referrers<'a> {
+    pub(super) scope: &'a Arc<Scope>,
+    pub(super) list: ReferrerList,
+    /// The data to read of the authors.
+    pub(super) author: UserSelection,
 }
 
-impl Rows for Referring<'_> {
+impl Rows for Referrers<'_> {
     type Entry = PostId;
     type Position = PostId;
-    type Node = Post;
+    type Node = VisiblePost;
 
-    async fn page(&self, window: Window<PostId>) -> Result<Arc<Page<PostId>>, Error> {
+    async fn part(&self, window: Window<PostId>) -> Result<PartOf<Self>, Error> {
         let ReferrerList { target, kind } = self.list;
-        self.scope.visible().unfiltered_referrers(target, kind, window).await
-    }
-
-    async fn nodes(&self, posts: &Arc<[PostId]>) -> Result<Found<Self>, Error> {
-        let listed = posts.iter().copied().map(Listed::Id).collect();
-        let found = self.scope.visible().posts(listed, self.author).await?;
-        let node = |(id, post): (&PostId, &Option<_>)| Some((*id, Post::visible(self.scope, post.as_ref()?)));
-        Ok(posts.iter().zip(&found).filter_map(node).collect())
+        let found = self.scope.visible().referrers((target, kind), window, self.author).await?;
+        let VisibleReferrers { posts, outermost, has_previous, has_next } = found;
+        let posts = posts.into_iter().map(|post| (post.post.id, post)).collect();
+        Ok(Part::new(posts, outermost, has_previous, has_next))
     }
 }

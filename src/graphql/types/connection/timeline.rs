@@ -67,7 +67,7 @@ impl TimelineConnection {
         };
         let entries = page.page.entries.iter().enumerate().map(node).collect();
         let (has_previous, has_next) = (page.page.has_previous, page.page.has_next);
-        Ok(Self(PostPage::new(Filled { entries, has_previous, has_next })))
+        Ok(Self(PostPage::new(Filled::complete(entries, has_previous, has_next))))
     }
 }
 

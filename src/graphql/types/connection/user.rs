@@ -1,4 +1,4 @@
-//! Connections over lists of users: those that only the viewer sees, and the users who have reposted a post.
+//! Connections over the lists of users that only the viewer sees.
 
 use std::sync::Arc;
 
@@ -6,41 +6,27 @@ use async_graphql::Object;
 use async_graphql::parser::types::Field;
 use futures::future::join;
 
-use crate::app::archive::Listed;
 use crate::app::error::Error;
-use crate::app::visibility::list::OwnList;
 use crate::app::visibility::{Access, UserSelection};
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, ReferrerList, ViewerList};
+use crate::graphql::cursor::{self, ViewerList};
 use crate::graphql::directive::{CacheControlScope::Private, cache_control};
-use crate::graphql::page::{Filled, Found, Rows, fill, fill_visible};
+use crate::graphql::page::{Part, PartOf, Rows, fill};
 use crate::graphql::paging::Paging;
 use crate::graphql::preloaded::{List, One, Preloaded, Source, memory, object, objects};
 use crate::graphql::selection::{Selected, Wants, user_selection};
-use crate::graphql::types::connection::PageInfo;
+use crate::graphql::types::connection::{Bounds, PageInfo};
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
-use crate::model::clock::Timestamp;
-use crate::model::referrer::ReferrerKind;
-use crate::model::id::{PostId, UserId};
-use crate::model::page::{Page, Position, Window};
-use crate::model::post::Post;
+use crate::model::id::UserId;
+use crate::model::page::{Position, Window};
 
 /// A page of a list of users.
 pub(in crate::graphql) struct UserConnection {
     scope: Arc<Scope>,
-    total: Total,
+    list: ViewerList,
     edges: Vec<UserEdge>,
-    has_previous: bool,
-    has_next: bool,
-}
-
-/// The length of a list.
-#[derive(Clone, Copy)]
-enum Total {
-    /// That of a list that only the viewer sees.
-    Own(OwnList),
-    Known(u64),
+    bounds: Bounds<Position>,
 }
 
 impl UserConnection {
@@ -59,42 +45,13 @@ impl UserConnection {
         // resolver.
         let (filled, ()) =
             join(wants.fill(fill(&rows, window)), wants.count(scope.visible().own_count(list.kind))).await;
-        let Filled { entries, has_previous, has_next } = filled?;
-        let edge = |(entry, node): (Position, User)| UserEdge {
-            place: Place::Own(list, entry),
-            since: entry.at,
-            node,
-        };
-        let edges = entries.into_iter().map(edge).collect();
-        Ok(Self { scope: Arc::clone(scope), total: Total::Own(list.kind), edges, has_previous, has_next })
-    }
-
-    /// Loads a page of the users who have reposted a post, which has this number of reposts. Makes three round trips: for
-    /// the list, the reposts and the users. Makes further ones to replace users who are hidden from the viewer.
-    pub(in crate::graphql) async fn reposters(
-        scope: &Arc<Scope>,
-        (target, reposts): (PostId, u64),
-        paging: &Paging,
-        selection: &Selected<'_>,
-    ) -> Result<Self, Error> {
-        let list = ReferrerList { target, kind: ReferrerKind::Repost };
-        let window = paging.window(list)?;
-        let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
-        let rows = Reposters { scope, target, selection: user_selection(&[edges.field("node"), nodes]) };
-        let filled = Wants::of(selection).fill(fill_visible(&rows, window)).await?;
-        let Filled { entries, has_previous, has_next } = filled;
-        let edge = |(repost, (since, node))| UserEdge { place: Place::Repost(list, repost), since, node };
-        let edges = entries.into_iter().map(edge).collect();
-        Ok(Self { scope: Arc::clone(scope), total: Total::Known(reposts), edges, has_previous, has_next })
+        let (entries, bounds) = Bounds::of(filled?);
+        let edges = entries.into_iter().map(|(entry, node)| UserEdge { list, entry, node }).collect();
+        Ok(Self { scope: Arc::clone(scope), list, edges, bounds })
     }
 
     fn info(&self) -> PageInfo {
-        PageInfo {
-            has_next_page: self.has_next,
-            has_previous_page: self.has_previous,
-            start_cursor: self.edges.first().map(UserEdge::print_cursor),
-            end_cursor: self.edges.last().map(UserEdge::print_cursor),
-        }
+        self.bounds.info(&self.edges, UserEdge::print_cursor, |entry| cursor::print(self.list, entry))
     }
 }
 
@@ -118,10 +75,7 @@ impl UserConnection {
 
     /// The total number of entries in the list; null if temporarily unavailable.
     async fn total_count(&self) -> Option<Result<i32, Error>> {
-        Some(match self.total {
-            Total::Own(list) => self.scope.visible().own_count(list).await.map(number),
-            Total::Known(count) => Ok(number(count)),
-        })
+        Some(self.scope.visible().own_count(self.list.kind).await.map(number))
     }
 }
 
@@ -140,25 +94,16 @@ impl Preloaded for UserConnection {
     }
 }
 
-/// An entry's place in its list. The cursor is printed only if it is selected.
-enum Place {
-    Own(ViewerList, Position),
-    Repost(ReferrerList, PostId),
-}
-
 /// An entry of a list of users.
 pub(in crate::graphql) struct UserEdge {
-    place: Place,
-    since: Timestamp,
+    list: ViewerList,
+    entry: Position,
     node: User,
 }
 
 impl UserEdge {
     fn print_cursor(&self) -> String {
-        match &self.place {
-            Place::Own(list, entry) => cursor::print(*list, entry),
-            Place::Repost(list, repost) => cursor::print(*list, repost),
-        }
+        cursor::print(self.list, &self.entry)
     }
 }
 
@@ -177,7 +122,7 @@ impl UserEdge {
 
     /// The time at which the user was added to the list, by which the list is ordered.
     async fn since(&self) -> DateTime {
-        DateTime(self.since)
+        DateTime(self.entry.at)
     }
 }
 
@@ -185,7 +130,7 @@ impl Preloaded for UserEdge {
     fn source(field: &Field) -> Source<'_, Self> {
         match field.name.node.as_str() {
             "cursor" => memory(|edge: &Self, json| json.value(&edge.print_cursor())),
-            "since" => memory(|edge: &Self, json| json.scalar(&DateTime(edge.since))),
+            "since" => memory(|edge: &Self, json| json.scalar(&DateTime(edge.entry.at))),
             "node" => object(field, |edge: &Self| &edge.node),
             _ => Source::Resolver,
         }
@@ -208,42 +153,12 @@ impl Rows for Users<'_> {
     type Position = Position;
     type Node = User;
 
-    async fn page(&self, window: Window<Position>) -> Result<Arc<Page<Position>>, Error> {
-        self.scope.visible().own_page(self.list.kind, window).await
-    }
-
-    /// Returns the entries with their users. Omits entries whose user has no record or is hidden from the viewer.
-    async fn nodes(&self, entries: &Arc<[Position]>) -> Result<Vec<(Position, User)>, Error> {
-        let ids: Arc<[UserId]> = entries.iter().map(|entry| entry.user).collect();
+    /// Omits entries whose user has no record or is hidden from the viewer.
+    async fn part(&self, window: Window<Position>) -> Result<PartOf<Self>, Error> {
+        let page = self.scope.visible().own_page(self.list.kind, window).await?;
+        let ids: Arc<[UserId]> = page.entries.iter().map(|entry| entry.user).collect();
         let users = User::load_all(self.scope, ids, self.selection, Access::Direct).await?;
-        Ok(entries.iter().zip(users).filter_map(|(entry, user)| Some((*entry, user?))).collect())
-    }
-}
-
-/// The users who have reposted a post, read page by page.
-struct Reposters<'a> {
-    scope: &'a Arc<Scope>,
-    target: PostId,
-    selection: UserSelection,
-}
-
-impl Rows for Reposters<'_> {
-    type Entry = PostId;
-    type Position = PostId;
-    type Node = (Timestamp, User);
-
-    async fn page(&self, window: Window<PostId>) -> Result<Arc<Page<PostId>>, Error> {
-        self.scope.visible().unfiltered_referrers(self.target, ReferrerKind::Repost, window).await
-    }
-
-    /// Returns the reposts with their times and users. Omits those whose user is hidden from the viewer.
-    async fn nodes(&self, reposts: &Arc<[PostId]>) -> Result<Found<Self>, Error> {
-        let listed = reposts.iter().copied().map(Listed::Id).collect();
-        let records = self.scope.visible().post_records(listed).await?;
-        let records: Vec<_> = records.iter().flatten().collect();
-        let authors: Arc<[UserId]> = records.iter().map(|repost| repost.author).collect();
-        let users = User::load_all(self.scope, authors, self.selection, Access::Listed).await?;
-        let node = |(repost, user): (&Arc<Post>, Option<User>)| Some((repost.id, (repost.created_at, user?)));
-        Ok(records.into_iter().zip(users).filter_map(node).collect())
+        let found = page.entries.iter().zip(users).filter_map(|(entry, user)| Some((*entry, user?)));
+        Ok(Part::of(&window, &page, found.collect()))
     }
 }

@@ -11,10 +11,10 @@ use fanfold::app::post::read::PostRecords;
 use fanfold::app::read::{Load as _, Shared};
 use fanfold::app::timeline::entry::Replies;
 use fanfold::archive::referrer::ReferrerPage;
-use fanfold::model::referrer::{Referral, ReferrerKind};
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::Post;
+use fanfold::model::referrer::{Referral, ReferrerKind};
 use proptest::prelude::*;
 
 use crate::harness::check::check_archive;
