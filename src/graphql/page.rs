@@ -11,6 +11,7 @@
 use futures::future::try_join;
 
 use crate::app::error::Error;
+use crate::app::visibility::list::VisiblePage;
 use crate::model::id::PostId;
 use crate::model::page::{Direction, Page, Window};
 
@@ -76,7 +77,13 @@ pub(super) struct Part<E, N> {
 }
 
 impl<E: Clone, N> Part<E, N> {
-    /// Creates a part from a page of the list, and those of its entries that have a node.
+    /// Creates a part from a page of a list of users, and those of its entries that have a node.
+    pub(super) fn of_users<P>(window: &Window<P>, page: VisiblePage<E>, found: Vec<(E, N)>) -> Self {
+        let part = Self::of(window, &page.page, found);
+        Self { outermost: page.ended.or(part.outermost), ..part }
+    }
+
+    /// Creates a part from a page of a list, and those of its entries that have a node.
     pub(super) fn of<P>(window: &Window<P>, page: &Page<E>, found: Vec<(E, N)>) -> Self {
         let outermost = match window.direction {
             Direction::Forward => page.entries.last(),

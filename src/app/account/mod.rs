@@ -281,7 +281,7 @@ impl App {
         let page = self.load(page).await?;
         let posts = PostRecords { posts: Shared(Arc::clone(&page.entries)), needs_archive: true };
         let posts = self.load(posts).await?;
-        self.make_entries_agree(posts.iter().flatten().map(|found| &**found.post()), &deadline).await?;
+        self.make_entries_agree(posts.iter().flatten().map(|found| &**found.unchecked()), &deadline).await?;
         let last = page.entries.last().filter(|_| page.has_next).map(Listed::id);
         walk.posts = last.map(|last| Window { from: Some(last), ..window });
         Ok(true)

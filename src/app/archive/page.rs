@@ -13,8 +13,8 @@ use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
 use crate::store::post_list::{Cold, MOST_GONE, PostPage};
 
-/// A post as it is stored. Only [`crate::app`] can look into it, and [`crate::app::visibility`] turns it into what its viewer
-/// may see; other layers can but pass it on.
+/// A post as it is stored, whether or not a viewer may see it. [`crate::app::visibility`] turns it into what its viewer sees;
+/// other layers pass it on without a look (`tests/it/sources/house.rs`).
 #[derive(Clone, Debug)]
 pub struct StoredPost {
     post: Arc<Post>,
@@ -30,7 +30,9 @@ impl StoredPost {
         Self { post, is_archived: true }
     }
 
-    pub(in crate::app) fn post(&self) -> &Arc<Post> {
+    /// Returns the post, which no layer above this one may call: nothing is checked.
+    #[must_use]
+    pub fn unchecked(&self) -> &Arc<Post> {
         &self.post
     }
 

@@ -36,7 +36,11 @@ impl App {
         match replies.take(record)? {
             Record::Tombstone { author: other, .. } if other == author => Ok(OwnPost::Deleted),
             Record::Tombstone { .. } | Record::Revoked { .. } => Ok(OwnPost::NotOwn),
-            Record::Live(post) if post.author != author => Ok(OwnPost::NotOwn),
+            Record::Live(post) if post.author != author => {
+                // As for a post that does not exist.
+                self.read_row(id).await?;
+                Ok(OwnPost::NotOwn)
+            }
             Record::Live(post) => match whereabouts {
                 Location::Listed => Ok(OwnPost::Hot(post)),
                 // The post is being archived or was never visible.

@@ -139,7 +139,7 @@ impl App {
         }
         let records = visible.post_records(Arc::clone(&ids)).await?;
         let reader = viewer.user();
-        let posts = records.iter().flatten().map(StoredPost::post);
+        let posts = records.iter().flatten().map(StoredPost::unchecked);
         let referred = posts.filter_map(|post| referred(post, reader, selection.replies));
         let mut referred: Vec<PostId> = referred.collect();
         referred.sort_unstable();

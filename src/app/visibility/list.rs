@@ -24,6 +24,10 @@ use crate::model::relation::{Follow, Side};
 /// Maximum number of entries read at once to replace those left out of a page.
 const MOST_ENTRIES: usize = 1_000;
 
+/// Maximum number of reads of a list for one page. If the viewer may see too few of what they find, the page ends early:
+/// otherwise, users who block the viewer could make a list unreadable.
+pub const LOOKS: usize = 3;
+
 /// Number of users who are looked up together in the set of inactive users, until the set lacks one.
 const PROBED: usize = 100;
 
@@ -43,6 +47,41 @@ pub enum OwnList {
     SentRequests,
 }
 
+/// A page of a list of users as a viewer sees it.
+#[derive(Clone, Debug)]
+pub struct VisiblePage<E> {
+    /// The entries that the viewer may see, and whether there may be others around them.
+    pub page: Arc<Page<E>>,
+    /// The outermost entry that was looked at in the direction of the window, if the page ends early: neither full nor at the
+    /// end of the list.
+    pub ended: Option<E>,
+}
+
+impl VisiblePage<Follow> {
+    /// Returns the page as one of positions.
+    #[must_use]
+    pub fn positions(&self) -> VisiblePage<Position> {
+        let Page { entries, has_previous, has_next } = &*self.page;
+        let entries = entries.iter().map(|entry| Position::from(*entry)).collect();
+        let page = Page { entries, has_previous: *has_previous, has_next: *has_next };
+        VisiblePage { page: Arc::new(page), ended: self.ended.map(Position::from) }
+    }
+}
+
+impl<E> From<Arc<Page<E>>> for VisiblePage<E> {
+    fn from(page: Arc<Page<E>>) -> Self {
+        Self { page, ended: None }
+    }
+}
+
+/// What was found of a stored list.
+struct Found {
+    /// Visible entries, in list order.
+    entries: Vec<Follow>,
+    /// The last entry that was looked at, if there are too few visible ones, and others beyond it that were not looked at.
+    ended: Option<Follow>,
+}
+
 impl<L: Load> Visible<'_, L> {
     /// Returns the viewer's exclusions if there may be blocks among them.
     async fn blocks(&self) -> Result<Option<(Arc<Exclusions>, Shared<UserId>)>, Error> {
@@ -54,15 +93,15 @@ impl<L: Load> Visible<'_, L> {
     }
 
     /// Returns a page of a list of users. Makes one round trip, plus one for known followers and for long lists of
-    /// mutuals, and further ones to replace entries that the viewer may not see.
+    /// mutuals, and up to [`LOOKS`] further ones to replace entries that the viewer may not see.
     pub async fn user_page(
         &self,
         list: UserList,
         window: Window<Position>,
-    ) -> Result<Arc<Page<Follow>>, Error> {
+    ) -> Result<VisiblePage<Follow>, Error> {
         match list.stored() {
             Some(side) => self.stored_page(list.owner, side, window).await,
-            None => Ok(Arc::new(Page::of(&self.visible_entries(list).await?, &window))),
+            None => Ok(Arc::new(Page::of(&self.visible_entries(list).await?, &window)).into()),
         }
     }
 
@@ -72,10 +111,10 @@ impl<L: Load> Visible<'_, L> {
         owner: UserId,
         side: Side,
         window: Window<Position>,
-    ) -> Result<Arc<Page<Follow>>, Error> {
+    ) -> Result<VisiblePage<Follow>, Error> {
         match self.blocks().await? {
-            Some((exclusions, _)) => self.visible_page(owner, side, window, &exclusions).await.map(Arc::new),
-            None => self.load.load(FollowPage { owner, side, window }).await,
+            Some((exclusions, _)) => self.visible_page(owner, side, window, &exclusions).await,
+            None => self.load.load(FollowPage { owner, side, window }).await.map(VisiblePage::from),
         }
     }
 
@@ -85,14 +124,14 @@ impl<L: Load> Visible<'_, L> {
         &self,
         side: Side,
         pages: impl Iterator<Item = (UserId, Window<Position>)> + Send,
-    ) -> Result<Arc<[Arc<Page<Follow>>]>, Error> {
+    ) -> Result<Vec<VisiblePage<Follow>>, Error> {
         let Some((exclusions, _)) = self.blocks().await? else {
             let pages = pages.map(|(owner, window)| FollowPage { owner, side, window });
-            return self.load.load(Many(pages.collect())).await;
+            let pages = self.load.load(Many(pages.collect())).await?;
+            return Ok(pages.iter().map(|page| Arc::clone(page).into()).collect());
         };
         let page = |(owner, window)| self.visible_page(owner, side, window, &exclusions);
-        let pages = try_join_all(pages.map(page).collect::<Vec<_>>()).await?;
-        Ok(pages.into_iter().map(Arc::new).collect())
+        try_join_all(pages.map(page).collect::<Vec<_>>()).await
     }
 
     /// Returns the length of a list of users. Makes one round trip, plus one for known followers and for long lists of
@@ -191,12 +230,12 @@ impl<L: Load> Visible<'_, L> {
         side: Side,
         window: Window<Position>,
         exclusions: &Exclusions,
-    ) -> Result<Page<Follow>, Error> {
+    ) -> Result<VisiblePage<Follow>, Error> {
         let ahead = Window { size: window.size + 1, ..window };
-        let entries = self.collect(owner, side, ahead, ahead.size, exclusions);
+        let found = self.collect(owner, side, ahead, ahead.size, exclusions);
         let has_behind = self.has_visible_behind(owner, side, ahead, exclusions);
-        let (mut entries, has_behind) = try_join(entries, has_behind).await?;
-        let more = entries.len() > window.size;
+        let (Found { mut entries, ended }, has_behind) = try_join(found, has_behind).await?;
+        let more = entries.len() > window.size || ended.is_some();
         let (has_previous, has_next) = match window.direction {
             Direction::Forward => {
                 entries.truncate(window.size);
@@ -207,11 +246,12 @@ impl<L: Load> Visible<'_, L> {
                 (more, has_behind)
             }
         };
-        Ok(Page { entries: entries.into(), has_previous, has_next })
+        Ok(VisiblePage { page: Arc::new(Page { entries: entries.into(), has_previous, has_next }), ended })
     }
 
-    /// Returns true if there are visible entries on the other side of a window's position, or at the position. Makes as
-    /// many round trips if the position is that of a hidden entry as if it is that of no entry.
+    /// Returns true if there are visible entries on the other side of a window's position, or at the position, or if there
+    /// may be, since not all were looked at. Makes as many round trips if the position is that of a hidden entry as if it is
+    /// that of no entry.
     async fn has_visible_behind(
         &self,
         owner: UserId,
@@ -231,14 +271,13 @@ impl<L: Load> Visible<'_, L> {
         if !self.visible_among(&nearest, exclusions).await?.is_empty() {
             return Ok(true);
         }
-        match beyond(&behind, &page) {
-            Some(rest) => Ok(!self.collect(owner, side, rest, 1, exclusions).await?.is_empty()),
-            None => Ok(false),
-        }
+        let Some(rest) = beyond(&behind, &page) else { return Ok(false) };
+        let found = self.collect(owner, side, rest, 1, exclusions).await?;
+        Ok(!found.entries.is_empty() || found.ended.is_some())
     }
 
     /// Returns visible entries in list order: those of a window and, unless these are `enough`, those beyond it until
-    /// they are.
+    /// they are, or until it has looked [`LOOKS`] times.
     async fn collect(
         &self,
         owner: UserId,
@@ -246,20 +285,23 @@ impl<L: Load> Visible<'_, L> {
         mut window: Window<Position>,
         enough: usize,
         exclusions: &Exclusions,
-    ) -> Result<Vec<Follow>, Error> {
-        let mut found = Vec::new();
-        loop {
+    ) -> Result<Found, Error> {
+        let mut found = Found { entries: Vec::new(), ended: None };
+        for _ in 0..LOOKS {
             let page = self.load.load(FollowPage { owner, side, window }).await?;
             let visible = self.visible_among(&page.entries, exclusions).await?;
             match window.direction {
-                Direction::Forward => found.extend(visible),
-                Direction::Backward => drop(found.splice(..0, visible)),
+                Direction::Forward => found.entries.extend(visible),
+                Direction::Backward => drop(found.entries.splice(..0, visible)),
             }
-            match beyond(&window, &page) {
-                Some(rest) if found.len() < enough => window = rest,
-                _ => return Ok(found),
-            }
+            let is_full = found.entries.len() >= enough;
+            let Some(rest) = beyond(&window, &page).filter(|_| !is_full) else {
+                return Ok(Found { ended: None, ..found });
+            };
+            window = rest;
+            found.ended = window.from.map(|Position { at, user }| Follow { user, at });
         }
+        Ok(found)
     }
 
     /// Returns all entries of one of the viewer's own lists, newest first; `None` if the list is not among the
@@ -281,13 +323,13 @@ impl<L: Load> Visible<'_, L> {
         Ok(Some(entries))
     }
 
-    /// Returns a page of one of the viewer's own lists. Makes at most two round trips, and further ones to replace
-    /// requests of users whom the viewer may not see.
+    /// Returns a page of one of the viewer's own lists. Makes at most two round trips, and up to [`LOOKS`] further ones to
+    /// replace requests of users whom the viewer may not see.
     pub async fn own_page(
         &self,
         list: OwnList,
         window: Window<Position>,
-    ) -> Result<Arc<Page<Position>>, Error> {
+    ) -> Result<VisiblePage<Position>, Error> {
         if let Some(entries) = self.own_entries(list).await? {
             let Page { entries: page, has_previous, has_next } = Page::of(&entries, &window);
             // Rows leave out inactive users by themselves, because these have no record; the flags must as well.
@@ -295,11 +337,10 @@ impl<L: Load> Visible<'_, L> {
             let has_previous = async { Ok::<_, Error>(has_previous && self.has_active(before).await?) };
             let has_next = async { Ok(has_next && self.has_active(after).await?) };
             let (has_previous, has_next) = try_join(has_previous, has_next).await?;
-            return Ok(Arc::new(Page { entries: page, has_previous, has_next }));
+            return Ok(Arc::new(Page { entries: page, has_previous, has_next }).into());
         }
         let page = self.stored_page(self.viewer.signed_in()?.user, Side::Requests, window).await?;
-        let entries = page.entries.iter().map(|entry| Position::from(*entry)).collect();
-        Ok(Arc::new(Page { entries, has_previous: page.has_previous, has_next: page.has_next }))
+        Ok(page.positions())
     }
 
     /// Returns true if the account of one of these users is active. Makes one round trip for each 100 users
@@ -336,13 +377,13 @@ fn around<'a>(list: &'a [Position], page: &[Position]) -> (&'a [Position], &'a [
     (&list[..start], &list[start + page.len()..])
 }
 
-/// Returns the window with which a page of a list continues, twice as large; `None` if the list ends with the page.
+/// Returns the window with which a page of a list continues, far larger; `None` if the list ends with the page.
 fn beyond(window: &Window<Position>, page: &Page<Follow>) -> Option<Window<Position>> {
     let (outermost, more) = match window.direction {
         Direction::Forward => (page.entries.last(), page.has_next),
         Direction::Backward => (page.entries.first(), page.has_previous),
     };
     let last = outermost.filter(|_| more)?;
-    let size = (2 * window.size).min(MOST_ENTRIES);
+    let size = (10 * window.size).min(MOST_ENTRIES);
     Some(Window { size, from: Some(Position::from(*last)), ..*window })
 }

@@ -344,7 +344,7 @@ impl<L: Load> Visible<'_, L> {
         let hidden = found.iter().zip(&visible).filter(|(_, visible)| visible.is_none());
         // The archive has already been asked for the others.
         let hot = hidden.filter_map(|(found, _)| found.as_ref()).filter(|found| !found.is_archived());
-        let hot: Arc<[PostId]> = hot.map(|found| found.post().id).collect();
+        let hot: Arc<[PostId]> = hot.map(|found| found.unchecked().id).collect();
         if !hot.is_empty() {
             self.load.load(ArchiveLookup(Shared(hot))).await?;
         }
@@ -376,7 +376,7 @@ impl<L: Load> Visible<'_, L> {
         let is_excluded = |post: &Post| {
             exclusions.as_ref().is_some_and(|exclusions| exclusions.has_block_with(post.author))
         };
-        let posts = found.iter().map(|found| found.as_ref().map(StoredPost::post));
+        let posts = found.iter().map(|found| found.as_ref().map(StoredPost::unchecked));
         let posts: Vec<Option<&Arc<Post>>> =
             posts.map(|post| post.filter(|post| !is_excluded(post))).collect();
         let viewer = self.viewer.user();

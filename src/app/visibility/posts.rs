@@ -69,7 +69,7 @@ impl<L: Load> Visible<'_, L> {
         let mut found = self.records_above(Some(post), most).await?;
         while !found.is_empty() {
             let complete = ancestors.len() + found.len();
-            let highest = found.last().and_then(Option::as_ref).map(|found| &**found.post());
+            let highest = found.last().and_then(Option::as_ref).map(|found| &**found.unchecked());
             // In the same round trip, so that an ancestor that is hidden takes no more than one that does not exist.
             let further = self.records_above(highest, most - complete);
             let (visible, further) = try_join(self.of_requested(&found, author), further).await?;
@@ -173,7 +173,7 @@ impl<L: Load> Visible<'_, L> {
         access: PostAccess,
         original: UserSelection,
     ) -> Result<Vec<Option<ShownPost>>, Error> {
-        let included = listed.iter().map(|found| found.as_ref().map(StoredPost::post));
+        let included = listed.iter().map(|found| found.as_ref().map(StoredPost::unchecked));
         let included: Vec<_> = included.map(|post| post.filter(|post| access.includes(post))).collect();
         let originals = included.iter().flatten().filter_map(|post| post.details.references.original);
         let originals: Arc<[Listed]> = originals.map(Listed::Id).collect();
@@ -229,7 +229,7 @@ impl<L: Load> Visible<'_, L> {
             let page = PostPage { author, window: next, period, only_public: true };
             let page = self.load.load(page).await?;
             let posts = self.post_records(self.without_limited(author, &page.entries).await?).await?;
-            let public = posts.iter().flatten().filter(|found| PostAccess::Public.includes(found.post()));
+            let public = posts.iter().flatten().filter(|found| PostAccess::Public.includes(found.unchecked()));
             let public = public.cloned();
             let (outermost, has_more) = match window.direction {
                 Direction::Forward => {

@@ -17,13 +17,13 @@ use crate::app::region::read::Regions;
 use crate::app::relation::read::UserList;
 use crate::app::session::Sessions;
 use crate::app::viewer::{SignedIn, Viewer};
-use crate::app::visibility::list::OwnList;
+use crate::app::visibility::list::{OwnList, VisiblePage};
 use crate::app::visibility::{Access, UserSelection, Visible, VisibleUser};
 use crate::model::account::Account;
 use crate::model::clock::{Period, Timestamp};
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
-use crate::model::page::{Direction, Page, Position, Window};
+use crate::model::page::{Direction, Position, Window};
 use crate::model::post::Post;
 use crate::model::recovery::Recovery;
 use crate::model::region::Region;
@@ -281,7 +281,7 @@ impl App {
     ) -> Result<(Vec<Record>, Option<Place>), Error> {
         let visible = Visible { app: self, load: self, viewer };
         let window = Window { direction: Direction::Forward, size: PAGE, from };
-        let page = listed(&visible, owner.user, section, window).await?;
+        let VisiblePage { page, ended } = listed(&visible, owner.user, section, window).await?;
         let users = page.entries.iter().map(|entry| entry.user).collect();
         let users = visible.users(users, UserSelection::NONE, Access::Direct).await?;
         let exclusions = self.exclusions(owner).await?;
@@ -296,8 +296,8 @@ impl App {
             })
         };
         let records = page.entries.iter().zip(users).filter_map(record).collect();
-        let last = page.entries.last().filter(|_| page.has_next);
-        Ok((records, last.map(|entry| Place::User(*entry))))
+        let last = ended.or(page.entries.last().copied()).filter(|_| page.has_next);
+        Ok((records, last.map(Place::User)))
     }
 
     /// Returns a page of posts, and the place of the last one if there are more. Owners see all of their posts.
@@ -312,7 +312,7 @@ impl App {
         let page = visible.unfiltered_post_page(author, window, Period::ALL).await?;
         let last = page.entries.last().filter(|_| page.has_next).map(Listed::id);
         let posts = visible.post_records(Arc::clone(&page.entries)).await?;
-        let posts: Vec<&Arc<Post>> = posts.iter().flatten().map(StoredPost::post).collect();
+        let posts: Vec<&Arc<Post>> = posts.iter().flatten().map(StoredPost::unchecked).collect();
         let versions = visible.all_earlier_versions(&posts).await?;
         let record = |(post, versions): (&Arc<Post>, _)| Record::Post(Arc::clone(post), versions);
         let records = posts.into_iter().zip(versions).map(record).collect();
@@ -326,7 +326,7 @@ async fn listed(
     owner: UserId,
     section: Section,
     window: Window<Position>,
-) -> Result<Arc<Page<Position>>, Error> {
+) -> Result<VisiblePage<Position>, Error> {
     let kind = match section {
         Section::SentRequests => return visible.own_page(OwnList::SentRequests, window).await,
         Section::Requests => return visible.own_page(OwnList::Requests, window).await,
@@ -335,7 +335,5 @@ async fn listed(
         Section::Followers => ListKind::Followers,
         _ => ListKind::Following,
     };
-    let page = visible.user_page(UserList { owner, kind }, window).await?;
-    let entries = page.entries.iter().map(|entry| Position::from(*entry)).collect();
-    Ok(Arc::new(Page { entries, has_previous: page.has_previous, has_next: page.has_next }))
+    Ok(visible.user_page(UserList { owner, kind }, window).await?.positions())
 }

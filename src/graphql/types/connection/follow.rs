@@ -144,13 +144,13 @@ async fn fill_all(
     let rows: Vec<_> = lists.iter().map(|list| Follows { scope, list: *list, selection }).collect();
     let pages = lists.iter().zip(windows).map(|(list, window)| (list.owner, *window));
     let pages = scope.visible().user_pages(side, pages).await?;
-    let follows: Arc<[Follow]> = pages.iter().flat_map(|page| page.entries.iter().copied()).collect();
+    let follows: Arc<[Follow]> = pages.iter().flat_map(|page| page.page.entries.iter().copied()).collect();
     let users = users(scope, &follows, selection).await?;
     let mut users = follows.iter().zip(users);
-    let filled = rows.iter().zip(windows).zip(&*pages).map(|((rows, window), page)| {
-        let found = users.by_ref().take(page.entries.len());
+    let filled = rows.iter().zip(windows).zip(pages).map(|((rows, window), page)| {
+        let found = users.by_ref().take(page.page.entries.len());
         let found = found.filter_map(|(follow, user)| Some((*follow, user?))).collect();
-        complete(rows, *window, Part::of(window, page, found))
+        complete(rows, *window, Part::of_users(window, page, found))
     });
     try_join_all(filled.collect::<Vec<_>>()).await
 }
@@ -240,8 +240,9 @@ impl Rows for Follows<'_> {
     /// Omits entries whose user has no record or is hidden from the viewer.
     async fn part(&self, window: Window<Position>) -> Result<PartOf<Self>, Error> {
         let page = self.scope.visible().user_page(self.list, window).await?;
-        let users = users(self.scope, &page.entries, self.selection).await?;
-        let found = page.entries.iter().zip(users).filter_map(|(follow, user)| Some((*follow, user?)));
-        Ok(Part::of(&window, &page, found.collect()))
+        let users = users(self.scope, &page.page.entries, self.selection).await?;
+        let found = page.page.entries.iter().zip(users).filter_map(|(follow, user)| Some((*follow, user?)));
+        let found = found.collect();
+        Ok(Part::of_users(&window, page, found))
     }
 }

@@ -156,9 +156,10 @@ impl Rows for Users<'_> {
     /// Omits entries whose user has no record or is hidden from the viewer.
     async fn part(&self, window: Window<Position>) -> Result<PartOf<Self>, Error> {
         let page = self.scope.visible().own_page(self.list.kind, window).await?;
-        let ids: Arc<[UserId]> = page.entries.iter().map(|entry| entry.user).collect();
+        let ids: Arc<[UserId]> = page.page.entries.iter().map(|entry| entry.user).collect();
         let users = User::load_all(self.scope, ids, self.selection, Access::Direct).await?;
-        let found = page.entries.iter().zip(users).filter_map(|(entry, user)| Some((*entry, user?)));
-        Ok(Part::of(&window, &page, found.collect()))
+        let found = page.page.entries.iter().zip(users).filter_map(|(entry, user)| Some((*entry, user?)));
+        let found = found.collect();
+        Ok(Part::of_users(&window, page, found))
     }
 }
