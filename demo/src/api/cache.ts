@@ -246,6 +246,7 @@ export const cache = () =>
       FollowersByRegion: embedded,
       FollowConnection: embedded,
       UserConnection: embedded,
+      RepostConnection: embedded,
       PostConnection: embedded,
       ReplyConnection: embedded,
       TimelineConnection: embedded,
