@@ -139,27 +139,26 @@ impl Archive {
         Ok(rows)
     }
 
-    /// Reads the posts with details among the first `most` rows above `after`, in ascending order of id. Also returns the
-    /// id of the last of these rows; `None` if there are no further rows.
-    pub async fn detailed_after(&self, after: u64, most: usize) -> Result<(Vec<Post>, Option<u64>), Error> {
-        let (rows, last) = self
+    /// Reads the ids of the posts with details among the first `most` rows above `after`, in ascending order. Also returns
+    /// the id of the last of these rows; `None` if there are no further rows.
+    pub async fn detailed_after(&self, after: u64, most: usize) -> Result<(Vec<PostId>, Option<u64>), Error> {
+        let (ids, last) = self
             .ask("archive: detailed", ANSWER, async |lease| {
                 on!(lease, |connection, Sql| {
                     let mut read = QueryBuilder::<Sql>::new("SELECT MAX(id) FROM (SELECT id FROM posts");
                     read.push(" WHERE id > ").push_bind(number(after)).push(" ORDER BY id LIMIT ");
                     read.push_bind(number(most as u64)).push(") AS part");
                     let (last,): (Option<i64>,) = read.build_query_as().fetch_one(&mut *connection).await?;
-                    let mut read = QueryBuilder::<Sql>::new("SELECT ");
-                    read.push(COLUMNS).push(" FROM posts WHERE id > ").push_bind(number(after));
-                    read.push(" AND id <= ").push_bind(last.unwrap_or(0));
+                    let mut read = QueryBuilder::<Sql>::new("SELECT id FROM posts WHERE id > ");
+                    read.push_bind(number(after)).push(" AND id <= ").push_bind(last.unwrap_or(0));
                     read.push(" AND deleted = 0 AND details IS NOT NULL ORDER BY id");
-                    let rows: Vec<Columns> = read.build_query_as().fetch_all(&mut *connection).await?;
-                    Ok((rows, last))
+                    let ids: Vec<(i64,)> = read.build_query_as().fetch_all(&mut *connection).await?;
+                    Ok((ids, last))
                 })
             })
             .await?;
-        let posts: Result<Vec<Row>, Error> = rows.into_iter().map(row).collect();
-        Ok((posts?.into_iter().filter_map(Row::live).collect(), last.map(i64::unsigned_abs)))
+        let ids: Result<Vec<PostId>, Error> = ids.into_iter().map(|(id,)| post_id(id)).collect();
+        Ok((ids?, last.map(i64::unsigned_abs)))
     }
 
     /// Counts the live posts.

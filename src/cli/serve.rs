@@ -187,6 +187,11 @@ fn begin_duties(config: &DutyConfig, app: &App, stopping: &watch::Receiver<bool>
         let (accounts, until) = (accounts.clone(), until.clone());
         async move { Box::pin(work_until(until, accounts.keep_working_on_accounts())).await }
     }));
+    let (converter, until) = (app.clone(), stopping.clone());
+    duties.spawn(keep("convert", stopping.clone(), move || {
+        let (converter, until) = (converter.clone(), until.clone());
+        async move { Box::pin(work_until(until, converter.keep_converting_entries())).await }
+    }));
     let (listening, until) = (app.clone(), stopping.clone());
     duties.spawn(keep("listen", stopping.clone(), move || {
         let (app, until) = (listening.clone(), until.clone());

@@ -6,7 +6,7 @@
 //!
 //! | key | kind | holds |
 //! |---|---|---|
-//! | `ff:{g}:layout` | hash | store-wide settings: `name_shards`, the number of username index shards, and `fanout_partitions`, the number of delivery job partitions (4 if missing), both fixed on first use; `archive`, the archive's identity; `post_hot_limit`, the last hot limit for which all excess posts were queued for the archive; `timeline_strategy`, the timeline strategy in force; `timeline_generation`, its generation number; `features`, the names of the features that servers must know, missing if there are none |
+//! | `ff:{g}:layout` | hash | store-wide settings: `name_shards`, the number of username index shards, and `fanout_partitions`, the number of delivery job partitions (4 if missing), both fixed on first use; `archive`, the archive's identity; `post_hot_limit`, the last hot limit for which all excess posts were queued for the archive; `timeline_strategy`, the timeline strategy in force; `timeline_generation`, its generation number; `features`, the names of the features that servers must know, missing if there are none; `entry_kinds`, how far the lists of referrers that earlier versions have written are converted: see [`crate::store::conversion`] |
 //! | `ff:{g}:next:user`, `ff:{g}:next:post` | counter | the last id issued |
 //! | `ff:{g}:issuer` | string | in a cluster, the node that has issued the last post id, or that served the counter when the store was created |
 //! | `ff:{g}:probe` | string | time of the last write probe, for `/readyz`. Expires after a minute |

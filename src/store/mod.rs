@@ -16,6 +16,7 @@ pub mod cached;
 mod cluster;
 pub mod command;
 pub mod compact;
+pub mod conversion;
 mod deployment;
 pub mod diagnosis;
 mod distribution;

@@ -159,6 +159,12 @@ fn key(keys: &Keys, EntryList { target, kind, entries }: EntryList) -> Key<List>
     keys.referrers(target, kind, entries)
 }
 
+/// Counts the lists of a hot post's referrers that have entries. For checks.
+pub fn list_count(keys: &Keys, post: PostId) -> Command<u64> {
+    let count = |count: Builder, list| count.key(&key(keys, list));
+    EntryList::all(post).fold(command("EXISTS"), count).reply()
+}
+
 /// Reads the kind of a post's entry in the lists of a hot post, and true if that post has a record: `None` without an
 /// entry. For checks.
 pub fn kind_of(keys: &Keys, referral: &Referral) -> Command<(bool, Option<EntryKind>)> {

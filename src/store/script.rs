@@ -63,6 +63,7 @@ scripts! {
     ADD_JOB = "part/turns" "add_job";
     ADD_TO_SET = "part/tree" "part/compact" "add_to_set";
     ADD_TO_TREE = "part/tree" "add_to_tree";
+    ADVANCE_CONVERSION = "advance_conversion";
     ALL_OF_SET = "part/tree" "part/compact" "all_of_set";
     ANONYMIZE_INVITE = "anonymize_invite";
     BEGIN_ERASURE = "begin_erasure";

@@ -8,13 +8,17 @@
 mod activity;
 mod boundary;
 mod cold;
+mod conversion;
+mod entry;
 mod referral;
+mod state;
 mod subject;
 mod tie;
 
 use std::collections::HashSet;
 use std::ops::AddAssign;
 
+pub use self::conversion::Conversion;
 use crate::app::App;
 use crate::app::delivery::Backlog;
 use crate::app::edge::Edge;

@@ -96,7 +96,10 @@ fn standing((author, record): ReadUser) -> Result<(UserId, Standing), Error> {
 
 impl App {
     /// Reads the records from which [`App::standings`] derives the standings of these accounts.
-    pub(super) fn read_standings(&self, authors: impl Iterator<Item = UserId>) -> Command<Vec<ReadUser>> {
+    pub(in crate::app) fn read_standings(
+        &self,
+        authors: impl Iterator<Item = UserId>,
+    ) -> Command<Vec<ReadUser>> {
         let mut authors: Vec<UserId> = authors.collect();
         authors.sort_unstable();
         authors.dedup();
@@ -104,7 +107,7 @@ impl App {
     }
 
     /// Returns the standings of accounts.
-    pub(super) fn standings(records: Vec<ReadUser>) -> Result<HashMap<UserId, Standing>, Error> {
+    pub(in crate::app) fn standings(records: Vec<ReadUser>) -> Result<HashMap<UserId, Standing>, Error> {
         records.into_iter().map(standing).collect()
     }
 
