@@ -3,6 +3,7 @@
 pub(crate) mod case;
 pub(crate) mod check;
 pub(crate) mod cluster;
+pub(crate) mod conversation;
 pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod deployment;

@@ -4,19 +4,18 @@ use std::collections::BTreeSet;
 
 use fanfold::app::App;
 use fanfold::app::post::PublishRequest;
-use fanfold::app::viewer::Viewer;
 use fanfold::gate::Moment;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
-use fanfold::model::post::Visibility;
 use fanfold::model::relation::MuteScope;
 
-use crate::harness::check::check;
+use crate::harness::check::{check, check_archive};
+use crate::harness::conversation::{Conversation, publish};
 use crate::harness::graph::Graph;
-use crate::harness::sql::{Database, Kind, on_every_kind};
+use crate::harness::sql::{Kind, on_every_kind};
 use crate::harness::turnstile::Actor;
-use crate::harness::world::{World, archive_all};
+use crate::harness::world::World;
 
 /// 2,500 users, of whom u0 has more followers than are read at once.
 async fn world() -> World {
@@ -131,113 +130,48 @@ async fn mutes_that_an_erasure_would_miss_are_found_and_repaired() {
     assert_eq!(muted, [2, 3]);
 }
 
-/// The posts of a conversation: two with replies and quotes, of which the first is archived, and those that refer to
-/// each.
-struct Conversation {
-    world: World,
-    database: Database,
-    viewers: Vec<Viewer>,
-    archived: u64,
-    hot: u64,
-    replies: [Vec<u64>; 2],
-}
-
-impl Conversation {
-    async fn new(kind: Kind) -> Self {
-        let database = Database::new(kind).await;
-        let few = ["--redis-expected-users", "3000"];
-        let options = [["--archive-url", &database.url], ["--post-hot-limit", "14"], few];
-        let world = World::with(options.as_flattened()).await;
-        world.app.open_archive().await.unwrap();
-        let people = world.people(3).await;
-        let mut viewers = Vec::new();
-        for person in people {
-            viewers.push(world.app.authenticate(&person.token).await.unwrap());
-        }
-        let archived = publish(&world, &viewers[0], PublishRequest::default()).await;
-        let mut replies = Vec::new();
-        let mut hot = archived;
-        for place in 0..2 {
-            if place == 1 {
-                for _ in 0..14 {
-                    hot = publish(&world, &viewers[0], PublishRequest::default()).await;
-                }
-            }
-            let target = PostId::new(hot);
-            let mut ids = Vec::new();
-            for (is_limited, quotes) in [(false, false), (true, false), (false, false), (false, true)] {
-                let visibility = if is_limited { Visibility::Followers } else { Visibility::Public };
-                let (in_reply_to, quote_of) = if quotes { (None, target) } else { (target, None) };
-                let request =
-                    PublishRequest { visibility, in_reply_to, quote_of, ..PublishRequest::default() };
-                ids.push(publish(&world, &viewers[1], request).await);
-            }
-            replies.push(ids);
-        }
-        archive_all(&world.app).await;
-        Self { world, database, viewers, archived, hot, replies: replies.try_into().unwrap() }
-    }
-
-    /// Returns everything that is stored about the lists of the two posts.
-    async fn stored(&self) -> Vec<String> {
-        let raw = |words: &[&str]| self.world.redis.raw::<Vec<String>>(words);
-        let hot = self.hot;
-        let mut stored = raw(&["LRANGE", &format!("ff:{{p{hot}}}:replies"), "0", "-1"]);
-        stored.extend(raw(&["LRANGE", &format!("ff:{{p{hot}}}:quotes"), "0", "-1"]));
-        let details: String = self.world.redis.raw(&["HGET", &format!("ff:{{p{hot}}}:post"), "details"]);
-        // The version grows with each repair.
-        stored.push(details.split_once(' ').unwrap().1.to_owned());
-        let archive = self.database.archive();
-        let post = archive.read(&[PostId::new(self.archived).unwrap()]).await.unwrap().remove(0);
-        stored.push(format!("{:?}", post.live().unwrap().details.counts));
-        for (kind, referrer) in [(1, 0), (1, 1), (1, 2), (2, 3)] {
-            let referrer = self.replies[0][referrer];
-            let query = format!(
-                "SELECT COUNT(*) FROM referrers WHERE kind = {kind} AND target = {} AND referrer = {referrer}",
-                self.archived
-            );
-            stored.push(self.database.number(&query).await.to_string());
-        }
-        stored.push(self.database.number("SELECT COUNT(*) FROM referrers").await.to_string());
-        stored
-    }
-}
-
-async fn publish(world: &World, author: &Viewer, request: PublishRequest<'_>) -> u64 {
-    let request = PublishRequest { content: "A post.", ..request };
-    world.app.publish(author, request).await.unwrap().get()
-}
-
 async fn faults_of_replies_and_quotes_are_found_and_repaired(kind: Kind) {
     let conversation = Conversation::new(kind).await;
-    let Conversation { world, database, archived, hot, replies, .. } = &conversation;
+    let Conversation { world, database, plain, archived, hot, replies, .. } = &conversation;
     let well = conversation.stored().await;
     assert_eq!(check(&world.app, false).await.faults(), 0);
 
     let raw = |words: &[&str]| world.redis.raw::<redis::Value>(words);
     let (list, record) = (format!("ff:{{p{hot}}}:replies"), format!("ff:{{p{hot}}}:post"));
-    let first = replies[1][0].to_string();
+    let (limited, withheld) = (format!("{list}:limited"), format!("{list}:withheld"));
+    let text = |place: usize, reply: usize| replies[place][reply].to_string();
     // A reply that is missing, with its count; and posts that do not exist, or do not refer to this one.
-    raw(&["LREM", &list, "1", &first]);
+    raw(&["LREM", &list, "1", &text(1, 0)]);
     raw(&["HSET", &record, "details", "9 0 0 0 1 1"]);
-    raw(&["LPUSH", &list, "77777"]);
-    raw(&["RPUSH", &list, &replies[0][3].to_string()]);
-    // The same in the archive, a list of no post, and one of a post that is not counted.
-    let plain = replies[0][1];
-    database
-        .execute(&format!("DELETE FROM referrers WHERE target = {archived} AND referrer = {}", replies[0][0]))
-        .await;
-    for (target, referrer) in
-        [(*archived, 77_777), (*archived, replies[1][3]), (88_888, replies[0][2]), (88_888, 5)]
-    {
-        let insert =
-            format!("INSERT INTO referrers (kind, target, referrer) VALUES (1, {target}, {referrer})");
+    raw(&["RPUSH", &list, &text(0, 3)]);
+    // One in a wrong list, one in a second list, one with another author, and one of a post that has never changed.
+    raw(&["LREM", &limited, "1", &format!("{}:3", text(1, 4))]);
+    raw(&["LPUSH", &list, &text(1, 4), "77777"]);
+    raw(&["LPUSH", &limited, &format!("{}:4", text(1, 5))]);
+    raw(&["LSET", &limited, "-1", &format!("{}:9", text(1, 1))]);
+    raw(&["RPUSH", &format!("ff:{{p{}}}:quotes:withheld", replies[1][1]), "77777"]);
+    assert_eq!(world.redis.raw::<u64>(&["LLEN", &withheld]), 1);
+    // The same in the archive, and a list of no post.
+    let entry = |reply: usize| format!("WHERE target = {archived} AND referrer = {}", replies[0][reply]);
+    database.execute(&format!("DELETE FROM referrers {}", entry(0))).await;
+    database.execute(&format!("UPDATE referrers SET kind = 1, author = NULL {}", entry(4))).await;
+    database.execute(&format!("UPDATE referrers SET author = 9 {}", entry(1))).await;
+    for (kind, target, referrer, author) in [
+        (1, *archived, 77_777, "NULL"),
+        (1, *archived, replies[1][3], "NULL"),
+        (4, *archived, replies[0][5], "4"),
+        (8, *plain, 77_777, "NULL"),
+        (1, 88_888, replies[0][2], "NULL"),
+        (7, 88_888, 5, "NULL"),
+    ] {
+        let columns = "referrers (kind, target, referrer, author)";
+        let insert = format!("INSERT INTO {columns} VALUES ({kind}, {target}, {referrer}, {author})");
         database.execute(&insert).await;
     }
     database.execute(&format!("UPDATE posts SET details = '9 0 0 0 7 1' WHERE id = {archived}")).await;
     let found = check(&world.app, false).await;
-    assert_eq!((found.wrong_referrals, found.miscounted_referrals), (3 + 4, 1), "{plain}");
-    assert_eq!(found.faults(), 8);
+    assert_eq!((found.wrong_referrals, found.miscounted_referrals), (7 + 8, 2));
+    assert_eq!(found.faults(), 17);
     check(&world.app, true).await;
     assert_eq!(check(&world.app, false).await.faults(), 0);
     assert_eq!(conversation.stored().await, well);
@@ -254,6 +188,7 @@ async fn a_wrong_number_of_replies_and_quotes_is_corrected_although_the_lists_ar
     let well = conversation.stored().await;
     let record = format!("ff:{{p{hot}}}:post");
     for counts in ["0 7 1", "5 2 0", "0 0 0"] {
+        assert_ne!(counts, Conversation::COUNTS);
         world.redis.raw::<i64>(&["HSET", &record, "details", &format!("9 0 0 {counts}")]);
         for _ in 0..2 {
             let found = check(&world.app, false).await;
@@ -295,6 +230,50 @@ async fn replies_and_deletions_while_a_number_is_corrected_are_not_lost() {
     let deleted = details();
     repair.finish().await;
     assert_eq!(details(), deleted, "a deleted post stays as it is");
+}
+
+#[tokio::test]
+async fn entries_that_a_walk_will_move_are_no_faults_while_its_job_is_due() {
+    let conversation = Conversation::new(Kind::Sqlite).await;
+    let Conversation { world, hot, .. } = &conversation;
+    world.app.import_private(&[id(2)]).await.unwrap();
+    let listed = || world.redis.raw::<u64>(&["LLEN", &format!("ff:{{p{hot}}}:replies")]);
+    assert_eq!((check(&world.app, false).await.faults(), listed()), (0, 2), "the job is due");
+
+    // The job is lost. One that is due much later is not about posts.
+    let jobs = "ff:{g}:account:jobs";
+    world.redis.raw::<u64>(&["DEL", jobs]);
+    let later = (world.app.now().as_millis() + 3_600_000).to_string();
+    world.redis.raw::<u64>(&["ZADD", jobs, &later, "2:ff"]);
+    let found = check(&world.app, false).await;
+    assert_eq!((found.wrong_referrals, found.faults()), (2 * 3, 2 * 3));
+    assert_eq!(listed(), 2, "without a repair, nothing changes");
+    check(&world.app, true).await;
+    assert_eq!((check(&world.app, false).await.faults(), listed()), (0, 0));
+}
+
+#[tokio::test]
+async fn data_that_cannot_be_read_does_not_hide_the_faults_of_others() {
+    let conversation = Conversation::new(Kind::Sqlite).await;
+    let Conversation { world, database, archived, hot, replies, .. } = &conversation;
+    conversation.write_earlier_lists(*hot, "1 4 1");
+    let wrong = |post: u64| world.redis.raw::<String>(&["SET", &format!("ff:{{p{post}}}:post"), "x"]);
+    wrong(replies[1][2]);
+    wrong(replies[0][2]);
+    let other = replies[1][3];
+    world.redis.raw::<String>(&["SET", &format!("ff:{{p{other}}}:replies:limited"), "x"]);
+    database.execute(&format!("UPDATE posts SET details = 'x' WHERE id = {archived}")).await;
+    let faults = async |repair| {
+        let users: Vec<UserId> = (1..=4).map(id).collect();
+        let mut found = world.app.check_posts(&users, repair).await.unwrap();
+        found += check_archive(&world.app, repair).await.unwrap();
+        (found.wrong_referrals, found.miscounted_referrals)
+    };
+    assert_eq!(faults(false).await, (4, 1), "a reply for followers, those of two accounts, and a repost");
+    faults(true).await;
+    assert_eq!(faults(false).await, (0, 0));
+    let listed = world.redis.raw::<Vec<u64>>(&["LRANGE", &format!("ff:{{p{hot}}}:replies"), "0", "-1"]);
+    assert_eq!(listed, [replies[1][2], replies[1][0]], "the entry of an unreadable post stays");
 }
 
 fn id(user: u64) -> UserId {

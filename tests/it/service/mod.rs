@@ -9,6 +9,7 @@ mod check;
 mod clients;
 mod command_line;
 mod configuration;
+mod conversion;
 mod doctor;
 mod erasure;
 mod events;
