@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fanfold::app::App;
-use fanfold::app::archive::Listed;
+use fanfold::app::archive::{Listed, StoredPost};
 use fanfold::app::error::Error;
 use fanfold::app::post::read::{EarlierVersions, PostRecords};
 use fanfold::app::read::{Load as _, Shared};
@@ -38,7 +38,7 @@ pub(crate) type Version = (String, Timestamp);
 /// not exist.
 pub(crate) async fn read_versions(app: &App, id: PostId) -> Result<Option<Vec<Version>>, Error> {
     let found = app.load(PostRecords { posts: Shared([Listed::Id(id)].into()), needs_archive: true }).await?;
-    let Some(post) = &found[0] else { return Ok(None) };
+    let Some(post) = found[0].as_ref().map(StoredPost::post) else { return Ok(None) };
     let edition = post.details.edition;
     let earlier = app.load(EarlierVersions { post: id, before: edition }).await?;
     let editions: Vec<u32> = earlier.iter().map(|version| version.edition).collect();

@@ -17,6 +17,7 @@ mod merge;
 mod midnight;
 mod moving;
 mod referral;
+mod referrer;
 mod registration;
 mod traces;
 mod unreadable;

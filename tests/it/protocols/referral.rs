@@ -2,9 +2,7 @@
 //! to it, hot or archived.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
-use fanfold::app::check::Findings;
 use fanfold::gate::Moment;
 use fanfold::model::clock::Clock as _;
 use fanfold::model::id::PostId;
@@ -15,9 +13,9 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::Runtime;
 
-use crate::harness::case::{in_turns, model_config};
+use crate::harness::case::model_config;
 use crate::harness::sql::{Kind, on_every_kind};
-use crate::harness::stage::{Call, Refer, Scenario, Stage, check_posts};
+use crate::harness::stage::{Call, Refer, Scenario, Stage, hold_everywhere};
 use crate::harness::turnstile::{Event, events};
 
 /// The users who publish.
@@ -86,78 +84,6 @@ const UNDO: Call = Call::Undo(B, 0);
 /// The deletions of the post that is referred to, the older of two, and of the post that refers to it.
 const TARGET: Call = Call::Delete(A, 1);
 const REFERRER: Call = Call::Delete(B, 0);
-
-/// What happens to a call that was held.
-#[derive(Clone, Copy, Debug)]
-enum Ending {
-    /// It is finished.
-    Finished,
-    /// It is interrupted where it was held.
-    Interrupted,
-    /// It makes one more step after a repair, and is interrupted then.
-    InterruptedAfterRepair,
-}
-
-const ENDINGS: [Ending; 3] = [Ending::Finished, Ending::Interrupted, Ending::InterruptedAfterRepair];
-
-/// Plays `setup`, then holds a call before each of its batches in turn while others do `meanwhile`, finishes or interrupts it,
-/// and checks the lists in the end.
-async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
-    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
-    for sent in 0.. {
-        let mut is_over = false;
-        for ending in in_turns(&ENDINGS, sent + meanwhile.len()) {
-            is_over = hold(&stage, setup, (held, sent), meanwhile, ending).await;
-        }
-        if is_over {
-            break;
-        }
-    }
-}
-
-/// Holds a call after it has sent this many batches. Returns true if the call sends no more.
-async fn hold(
-    stage: &Stage,
-    setup: &[Call],
-    (held, sent): (Call, usize),
-    meanwhile: &[Call],
-    ending: Ending,
-) -> bool {
-    stage.clear().await;
-    for call in setup {
-        stage.call(*call).await;
-    }
-    let mut actor = stage.begin(held).await;
-    actor.send_batches(sent).await;
-    let (is_over, stop) = (actor.waits.is_none(), actor.waits);
-    for call in meanwhile {
-        stage.call(*call).await;
-        if let Call::Repost(user, _) = *call {
-            stage.check_confirmed_reposts(user).await;
-        }
-    }
-    if let Ok(Findings { wrong_referrals, miscounted_referrals, .. }) = check_posts(&stage.app, false).await {
-        let found = (wrong_referrals, miscounted_referrals);
-        assert_eq!(found, (0, 0), "held at {stop:?}, {meanwhile:?}: in progress");
-    }
-    match ending {
-        Ending::Finished => actor.finish().await,
-        Ending::Interrupted => actor.interrupt().await,
-        Ending::InterruptedAfterRepair => {
-            // The repairer leaves younger operations to their callers.
-            stage.world.clock.advance(Duration::from_secs(6));
-            stage.app.repair().await.unwrap();
-            if actor.waits.is_some() {
-                actor.step().await;
-            }
-            actor.interrupt().await;
-        }
-    }
-    stage.settle().await;
-    let context = |error| panic!("held at {stop:?}, {ending:?}, {meanwhile:?}: {error}");
-    stage.check_store().await.unwrap_or_else(context);
-    is_over
-}
 
 #[tokio::test]
 async fn a_post_is_listed_whatever_happens_to_the_post_that_it_refers_to() {

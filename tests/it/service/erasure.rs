@@ -313,12 +313,12 @@ impl Stage {
         assert_eq!(self.database.number("SELECT COUNT(*) FROM referrers").await, 0);
         assert_eq!(self.database.number("SELECT COUNT(*) FROM edits").await, 0);
         assert_eq!(self.world.redis.raw::<Vec<String>>(&["KEYS", "ff:{p*}:edits"]), [""; 0]);
-        assert_eq!(self.world.redis.raw::<Vec<String>>(&["KEYS", "ff:{p*}:replies"]), [""; 0]);
-        assert_eq!(self.world.redis.raw::<Vec<String>>(&["KEYS", "ff:{p*}:quotes"]), [""; 0]);
+        assert_eq!(self.world.redis.raw::<Vec<String>>(&["KEYS", "ff:{p*}:replies*"]), [""; 0]);
+        assert_eq!(self.world.redis.raw::<Vec<String>>(&["KEYS", "ff:{p*}:quotes*"]), [""; 0]);
         let targets = self.targets.map(Listed::Id).into();
         let targets =
             self.world.app.load(PostRecords { posts: Shared(targets), needs_archive: true }).await.unwrap();
-        for target in targets.iter().map(|target| target.as_ref().unwrap()) {
+        for target in targets.iter().map(|target| target.as_ref().unwrap().post()) {
             assert_eq!(target.details.counts, ReferrerCounts::default(), "{}", target.id);
         }
         let found = check(&self.world.app, false).await;

@@ -82,6 +82,10 @@ impl Stage {
                 Actor::begin(&self.stale, work).await
             }
             Call::Outage => self.begin_outage().await,
+            Call::Account(change, user) => self.begin_account_change(change, user).await,
+            Call::Work => {
+                Actor::begin(&self.app, async |app: App| drop(app.work_on_accounts().await)).await
+            }
         }
     }
 

@@ -52,6 +52,10 @@ pub(crate) enum Call {
     ReadPosts(u64, usize),
     /// The archive becomes unavailable, and recovers.
     Outage,
+    /// Changes the user's account.
+    Account(AccountChange, u64),
+    /// Does the jobs of accounts that are due.
+    Work,
     /// Watches the timeline after the last event seen, until no more arrive; the first time, reads it before that.
     Watch(u64),
 }
@@ -66,6 +70,20 @@ pub(crate) struct Refer {
     pub(crate) quotes: bool,
     /// True for a post that only followers can see.
     pub(crate) is_limited: bool,
+}
+
+/// A change of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AccountChange {
+    Suspend,
+    /// Lifts a suspension.
+    Lift,
+    /// Suspends the user, and deletes the account after some days.
+    Delete,
+    /// Cancels the deletion.
+    Cancel,
+    GoPrivate,
+    GoPublic,
 }
 
 /// Calls that are made one after the other before the others begin, and those that then run together.

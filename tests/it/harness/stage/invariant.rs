@@ -1,20 +1,20 @@
 //! The invariants of a stage: what must hold at every moment, and what must hold once all calls have ended.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fanfold::app::App;
-use fanfold::app::archive::Listed;
+use fanfold::app::archive::{Listed, StoredPost};
 use fanfold::app::check::Findings;
 use fanfold::app::error::Error;
 use fanfold::app::post::read::PostRecords;
 use fanfold::app::read::{Load as _, Shared};
 use fanfold::app::timeline::entry::Replies;
-use fanfold::archive::referrer::ReferrerPage;
 use fanfold::model::id::{PostId, UserId};
-use fanfold::model::page::{Direction, Window};
+use fanfold::model::page::Direction;
 use fanfold::model::post::Post;
-use fanfold::model::referrer::{Referral, ReferrerKind};
+use fanfold::model::referrer::{EntryKind, Referral, ReferrerEntry, ReferrerKind};
 use proptest::prelude::*;
 
 use crate::harness::check::check_archive;
@@ -114,7 +114,7 @@ impl Stage {
             let is_hot = raw.raw::<bool>(&["HEXISTS", &format!("ff:{{p{post}}}:post"), "content"]);
             let hot: usize = raw.raw(&["LLEN", &format!("ff:{{p{post}}}:edits")]);
             let cold = archived.get(post).map_or(0, Vec::len);
-            let edits = found.as_ref().map_or(0, |post| post.details.edition as usize);
+            let edits = found.as_ref().map_or(0, |post| post.post().details.edition as usize);
             let expected = if is_hot { (edits, 0) } else { (0, edits) };
             prop_assert_eq!((hot, cold), expected, "the versions of {}, hot: {}", post, is_hot);
         }
@@ -150,49 +150,51 @@ impl Stage {
         Ok(())
     }
 
-    /// Asserts that each post has the replies, quotes and reposts that refer to it, with their number, and that no other
-    /// lists are left; and that each user has one repost of a post at most, and only of posts that exist.
+    /// Asserts that each post has the replies, quotes and reposts that refer to it, each in the list that it and its author's
+    /// account belong to, with the number of listed ones, and that no other lists are left; and that each user has one repost
+    /// of a post at most, and only of posts that exist.
     async fn check_referrals(&self, listed: &BTreeMap<u64, u64>) -> Result<(), TestCaseError> {
         let raw = &self.world.redis;
         let ids: Vec<PostId> = listed.keys().map(|&post| PostId::new(post).unwrap()).collect();
         let read =
             PostRecords { posts: Shared(ids.iter().copied().map(Listed::Id).collect()), needs_archive: true };
-        let posts: Vec<Arc<Post>> = self.app.load(read).await.unwrap().iter().flatten().cloned().collect();
-        let referrals: Vec<Referral> = posts
+        let found = self.app.load(read).await.unwrap();
+        let posts: Vec<Arc<Post>> = found.iter().flatten().map(StoredPost::post).cloned().collect();
+        let referrals: Vec<(Referral, EntryKind)> = posts
             .iter()
-            .flat_map(|post| post.details.references.referrals(post.id, post.visibility.is_public()))
+            .flat_map(|post| {
+                let kind = EntryKind::of(post.visibility.is_public(), self.standing(post.author.get()));
+                post.details.references.referrals(post.id, post.author).map(move |referral| (referral, kind))
+            })
             .collect();
         let last = listed.keys().next_back().copied().unwrap_or(0);
-        let window = Window { direction: Direction::Forward, size: 999, from: None };
-        let ids = (1..=last + 9).filter_map(PostId::new);
-        let pages: Vec<ReferrerPage> = ids
-            .flat_map(|target| ReferrerKind::ALL.map(|kind| ReferrerPage { target, kind, window }))
-            .collect();
-        let archived = self.archive.referrers(&pages).await.unwrap();
+        let targets = (1..=last + 9).filter_map(PostId::new);
+        let lists: Vec<_> =
+            targets.flat_map(|target| ReferrerKind::ALL.map(|kind| (target, kind))).collect();
+        let archived = self.cold_entries(&lists).await;
         let stored: BTreeSet<String> = raw.raw(&["KEYS", "ff:{p*}:*"]);
-        for (ReferrerPage { target: id, kind, .. }, cold) in pages.into_iter().zip(archived) {
+        for ((id, kind), cold) in lists.into_iter().zip(archived) {
             let (target, post) = (id.get(), posts.iter().find(|post| post.id == id));
-            let mut expected: Vec<u64> = referrals
-                .iter()
-                .filter(|referral| (referral.target, referral.kind) == (id, kind) && post.is_some())
-                .map(|referral| referral.referrer.get())
-                .collect();
-            expected.sort_unstable_by(|one, other| other.cmp(one));
-            let key = self.app.store().keys().referrers(id, kind).name().to_owned();
-            let hot: Vec<u64> =
-                if stored.contains(&key) { raw.raw(&["LRANGE", &key, "0", "-1"]) } else { Vec::new() };
-            let cold: Vec<u64> = cold.entries.iter().map(|post| post.get()).collect();
+            let expected = EntryKind::ALL.map(|entries| {
+                let mut expected: Vec<ReferrerEntry> = referrals
+                    .iter()
+                    .filter(|(referral, _)| (referral.target, referral.kind) == (id, kind) && post.is_some())
+                    .filter(|(_, kind)| *kind == entries)
+                    .map(|(referral, kind)| ReferrerEntry::of(referral, *kind))
+                    .collect();
+                expected.sort_unstable_by_key(|entry| Reverse(entry.post));
+                expected.iter().map(ToString::to_string).collect::<Vec<_>>()
+            });
+            let hot = self.hot_entries(id, kind, Some(&stored));
             let record = format!("ff:{{p{target}}}:post");
             let is_hot = stored.contains(&record) && raw.raw::<bool>(&["HEXISTS", &record, "content"]);
-            let (list, other) = if is_hot { (hot, Vec::new()) } else { (cold, hot) };
-            prop_assert_eq!(&list, &expected, "{:?} of {}, hot: {}", kind, target, is_hot);
-            prop_assert!(other.is_empty(), "{:?} of {} are also {:?}", kind, target, other);
+            let (lists, others) = if is_hot { (hot, cold) } else { (cold, hot) };
+            prop_assert_eq!(&lists, &expected, "{:?} of {}, hot: {}", kind, target, is_hot);
+            let is_left = others.iter().flatten().next().is_some();
+            prop_assert!(!is_left, "{:?} of {} are also {:?}", kind, target, others);
             let Some(post) = post else { continue };
-            let is_counted = |referral: &&Referral| {
-                (referral.target, referral.kind, referral.is_counted) == (id, kind, true)
-            };
-            let count = referrals.iter().filter(is_counted).count() as u64;
-            prop_assert_eq!(post.details.counts.of(kind), count, "the number of {:?} of {}", kind, target);
+            let count = post.details.counts.of(kind);
+            prop_assert_eq!(count, lists[0].len() as u64, "the number of {:?} of {}", kind, target);
         }
         self.check_reposts(&posts)
     }

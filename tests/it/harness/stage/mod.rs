@@ -2,9 +2,12 @@
 //!
 //! Not here: which calls are made (`timeline`, `moving`, `traces`).
 
+mod account;
 mod actor;
 mod call;
+mod hold;
 mod invariant;
+mod moment;
 mod read;
 
 use std::collections::HashMap;
@@ -19,7 +22,8 @@ use fanfold::model::id::UserId;
 
 use crate::harness::deployment::is_on_cluster;
 use crate::harness::sql::{self, Database, Kind};
-pub(crate) use crate::harness::stage::call::{Call, Refer, Results, Scenario};
+pub(crate) use crate::harness::stage::call::{AccountChange, Call, Refer, Results, Scenario};
+pub(crate) use crate::harness::stage::hold::hold_everywhere;
 pub(crate) use crate::harness::stage::invariant::check_posts;
 use crate::harness::world::{WATERMARK_AGE, World, app, archive_all, deliver_all};
 
@@ -120,7 +124,10 @@ impl Stage {
         let app = small(&world, strategy, capacity, &options).await;
         app.open_archive().await.unwrap();
         let stale = stale(&world, strategy, capacity, &options).await;
-        Self { world, app, stale, database, archive, outage, viewers, watchers, results: Arc::default() }
+        let stage =
+            Self { world, app, stale, database, archive, outage, viewers, watchers, results: Arc::default() };
+        stage.keep_sessions();
+        stage
     }
 
     /// The same world under another strategy.
@@ -133,6 +140,7 @@ impl Stage {
     /// Removes everything but the users and their sessions.
     pub(crate) async fn clear(&self) {
         self.unmute_all().await;
+        self.restore_accounts();
         let keys: Vec<String> = self.world.redis.raw(&["KEYS", "ff:*"]);
         let stays = [":user", ":secret", ":sessions", ":layout", ":next:user"];
         let goes = |key: &&String| !key.contains("name:") && !stays.iter().any(|end| key.ends_with(end));
@@ -162,9 +170,12 @@ impl Stage {
         self.outage.is_on.load(Ordering::SeqCst)
     }
 
-    /// Waits until no call can be in progress, repairs, and delivers everything.
+    /// Waits until no call can be in progress, does the jobs of accounts, repairs, and delivers everything.
     pub(crate) async fn settle(&self) {
         self.outage.end().await;
+        // A job that a worker has claimed is due again after a minute.
+        self.world.clock.advance(Duration::from_secs(61));
+        self.app.work_on_accounts().await.unwrap();
         // A repair may leave an intent that is dropped once it is a minute old.
         let mut has_more = true;
         for _ in 0..3 {

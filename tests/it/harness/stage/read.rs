@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fanfold::app::App;
-use fanfold::app::archive::Listed;
+use fanfold::app::archive::{Listed, StoredPost};
 use fanfold::app::error::Error;
 use fanfold::app::post::read::{PostCount, PostRecords};
 use fanfold::app::read::{Load as _, Many, Shared};
@@ -88,7 +88,7 @@ impl Stage {
         }
         let read = PostRecords { posts: Shared(all.into()), needs_archive: true };
         let posts = self.app.load(read).await.unwrap();
-        posts.iter().flatten().map(|post| (post.id.get(), Arc::clone(post))).collect()
+        posts.iter().flatten().map(StoredPost::post).map(|post| (post.id.get(), Arc::clone(post))).collect()
     }
 
     /// Returns the entries that a user should see by the naive model, in a timeline with these replies: each with the post

@@ -1,0 +1,100 @@
+//! What must hold on a stage at every moment, whatever is in progress.
+
+use std::collections::BTreeSet;
+
+use fanfold::app::viewer::Viewer;
+use fanfold::app::visibility::{UserSelection, Visible, VisiblePost};
+use fanfold::archive::referrer::EntryPortion;
+use fanfold::model::account::Standing;
+use fanfold::model::id::PostId;
+use fanfold::model::page::{Direction, Window};
+use fanfold::model::referrer::{EntryKind, EntryList, ReferrerKind};
+
+use crate::harness::stage::{Stage, USERS};
+
+/// A user who follows no one, and publishes nothing.
+const STRANGER: u64 = 2;
+
+impl Stage {
+    /// Returns the entries of the lists of a post in Redis, of which these keys may be known to exist.
+    pub(super) fn hot_entries(
+        &self,
+        target: PostId,
+        kind: ReferrerKind,
+        stored: Option<&BTreeSet<String>>,
+    ) -> [Vec<String>; 3] {
+        EntryKind::ALL.map(|entries| {
+            let key = self.app.store().keys().referrers(target, kind, entries);
+            let is_missing = stored.is_some_and(|stored| !stored.contains(key.name()));
+            if is_missing { Vec::new() } else { self.world.redis.raw(&["LRANGE", key.name(), "0", "-1"]) }
+        })
+    }
+
+    /// Returns the entries of each of these lists in the archive.
+    pub(super) async fn cold_entries(&self, of: &[(PostId, ReferrerKind)]) -> Vec<[Vec<String>; 3]> {
+        let lists = of.iter().flat_map(|(target, kind)| EntryList::of(*target, *kind));
+        let portions: Vec<EntryPortion> =
+            lists.map(|list| EntryPortion { list, from: None, size: 999 }).collect();
+        let found = self.archive.entries(&portions).await.unwrap();
+        let mut found = found.iter().map(|list| list.iter().map(ToString::to_string).collect());
+        of.iter().map(|_| EntryKind::ALL.map(|_| found.next().expect("each list is read"))).collect()
+    }
+
+    /// Checks the lists of referrers of the two oldest posts: no entry is in two lists at one place, each number is that of
+    /// the listed entries, and a reader who follows no one is shown nothing that the reader may not see now.
+    pub(crate) async fn check_moment(&self) -> Result<(), String> {
+        let mut targets = BTreeSet::new();
+        for author in 1..=USERS {
+            targets.extend(self.posts(author).await.into_iter().filter_map(PostId::new));
+        }
+        for target in targets.into_iter().take(2) {
+            for kind in ReferrerKind::ALL {
+                self.check_places(target, kind).await?;
+                for viewer in [Viewer::Anonymous, self.viewer(STRANGER)] {
+                    self.check_shown(target, kind, &viewer).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn check_places(&self, target: PostId, kind: ReferrerKind) -> Result<(), String> {
+        let posts = self.records().await;
+        let cold = self.cold_entries(&[(target, kind)]).await.remove(0);
+        let places = [self.hot_entries(target, kind, None), cold];
+        for lists in &places {
+            let mut seen = BTreeSet::new();
+            for entry in lists.iter().flatten() {
+                let post = entry.split(':').next().unwrap();
+                if !seen.insert(post) {
+                    return Err(format!("{entry} is twice among the {kind:?} of {target}: {lists:?}"));
+                }
+            }
+        }
+        let Some(post) = posts.get(&target.get()) else { return Ok(()) };
+        let is_hot: bool =
+            self.world.redis.raw(&["HEXISTS", &format!("ff:{{p{target}}}:post"), "content"]);
+        let [hot, cold] = &places;
+        let listed = if is_hot { &hot[0] } else { &cold[0] };
+        let count = post.details.counts.of(kind);
+        if count != listed.len() as u64 {
+            return Err(format!("{count} {kind:?} of {target} are counted: {places:?}"));
+        }
+        Ok(())
+    }
+
+    async fn check_shown(&self, target: PostId, kind: ReferrerKind, viewer: &Viewer) -> Result<(), String> {
+        let visible = Visible { app: &self.app, load: &self.app, viewer };
+        let window = Window { direction: Direction::Forward, size: 99, from: None };
+        let shown = visible.referrers((target, kind), window, UserSelection::NONE).await;
+        for VisiblePost { post, .. } in shown.map_err(|error| format!("{error:?}"))?.posts {
+            let standing = self.standing(post.author.get());
+            let record = format!("ff:{{p{}}}:post", post.id);
+            let is_deleted: bool = self.world.redis.raw(&["HEXISTS", &record, "deleted"]);
+            if standing != Standing::Public || !post.visibility.is_public() || is_deleted {
+                return Err(format!("{viewer:?} sees {post:?} among the {kind:?} of {target}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,256 @@
+//! Entries in the lists of referrers: whatever runs concurrently and wherever it is interrupted, in the end each is in the list
+//! that its post and its author's account belong to, and until then no reader sees a post that the reader may not see.
+
+use fanfold::gate::Moment;
+use fanfold::model::account::Standing;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use tokio::runtime::{Handle, Runtime};
+use tokio::task::block_in_place;
+
+use crate::harness::case::model_config;
+use crate::harness::sql::{Kind, on_every_kind};
+use crate::harness::stage::AccountChange::{Cancel, Delete, GoPrivate, GoPublic, Lift, Suspend};
+use crate::harness::stage::{AccountChange, Call, Refer, Scenario, Stage, hold_everywhere};
+use crate::harness::turnstile::{Event, events};
+
+/// The author of the posts that others refer to, and the author of those that refer to them.
+const A: u64 = 3;
+const B: u64 = 4;
+
+const POST: Call = Call::Publish(A, None);
+/// A reply to the oldest post, the same for followers only, a quote, and a repost.
+const REPLY: Call = Call::Refer(Refer { user: B, rank: 0, quotes: false, is_limited: false });
+const LIMITED: Call = Call::Refer(Refer { user: B, rank: 0, quotes: false, is_limited: true });
+const QUOTE: Call = Call::Refer(Refer { user: B, rank: 0, quotes: true, is_limited: false });
+const REPOST: Call = Call::Repost(B, 0);
+/// The deletions of the newest post that refers to another, and of the older of two posts that are referred to.
+const REFERRER: Call = Call::Delete(B, 0);
+const TARGET: Call = Call::Delete(A, 1);
+/// An edit of the older of two posts that are referred to, which raises its version.
+const EDIT: Call = Call::Edit(A, 1, None);
+
+const fn change(change: AccountChange) -> Call {
+    Call::Account(change, B)
+}
+
+fn scenarios() -> impl Strategy<Value = Scenario> {
+    // Mostly one post that others refer to, and one author who does, so that calls meet.
+    let author = || prop_oneof![4 => Just(B), 1 => Just(A)];
+    let rank = || prop_oneof![4 => Just(0usize), 1 => 0..4usize];
+    let refer = move || {
+        let refer = (author(), rank(), prop::bool::weighted(0.3), prop::bool::weighted(0.3));
+        refer.prop_map(|(user, rank, quotes, is_limited)| {
+            Call::Refer(Refer { user, rank, quotes, is_limited })
+        })
+    };
+    let account = move || {
+        let change = prop::sample::select(&[Suspend, Lift, GoPrivate, GoPublic, Delete, Cancel][..]);
+        (change, author()).prop_map(|(change, user)| Call::Account(change, user))
+    };
+    let call = move || {
+        prop_oneof![
+            5 => refer(),
+            2 => (author(), rank()).prop_map(|(user, rank)| Call::Repost(user, rank)),
+            1 => (author(), rank()).prop_map(|(user, rank)| Call::Undo(user, rank)),
+            3 => (author(), 0..3usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
+            1 => Just(EDIT),
+            10 => account(),
+            2 => Just(Call::Work),
+            4 => Just(Call::Move),
+            1 => Just(Call::Deliver),
+        ]
+    };
+    let before = proptest::collection::vec(call(), 1..8);
+    let together = proptest::collection::vec(call(), 2..5);
+    (before, together).prop_map(|(before, together)| {
+        Scenario { before: [&[POST, POST], &before[..]].concat(), together }
+    })
+}
+
+fn each_entry_is_where_its_post_and_author_say(kind: Kind) {
+    let runtime = Runtime::new().unwrap();
+    let stage = runtime.block_on(Stage::with_archive(kind, "hybrid", "3", "2"));
+    let config = model_config(200);
+    let tested =
+        TestRunner::new(config).run(&(scenarios(), events()), |(scenario, events): (_, Vec<Event>)| {
+            runtime.block_on(async {
+                stage.clear().await;
+                let mut wrong = Ok(());
+                let check = |_: usize, actor: &crate::harness::turnstile::Actor| {
+                    let has_written = actor.waits.is_none_or(|stop| stop.moment == Moment::After);
+                    if wrong.is_ok() && has_written {
+                        wrong = block_in_place(|| Handle::current().block_on(stage.check_moment()));
+                    }
+                };
+                stage.play_noting(&scenario, &events, check).await;
+                wrong.map_err(TestCaseError::fail)?;
+                stage.settle().await;
+                stage.check_moment().await.map_err(TestCaseError::fail)?;
+                stage.check_store().await?;
+                check_jobs(&stage)
+            })
+        });
+    if let Err(failed) = tested {
+        panic!("{kind:?}: {failed}");
+    }
+}
+
+on_every_kind! {
+    blocking each_entry_is_where_its_post_and_author_say;
+}
+
+/// Asserts that no job is left, except those that erase deleted accounts later.
+fn check_jobs(stage: &Stage) -> Result<(), TestCaseError> {
+    let raw = &stage.world.redis;
+    let jobs: Vec<String> = raw.raw(&["ZRANGE", "ff:{g}:account:jobs", "0", "-1"]);
+    for job in jobs {
+        let user = job.split(':').next().unwrap();
+        let is_deleted: bool = raw.raw(&["HEXISTS", &format!("ff:{{u{user}}}:user"), "deletion"]);
+        let due: i64 = raw.raw(&["ZSCORE", "ff:{g}:account:jobs", &job]);
+        let now = fanfold::model::clock::Clock::now(&*stage.world.clock).as_millis();
+        // The job of a deletion that was cancelled does nothing when it is due.
+        prop_assert!(due - now > 86_400_000, "the job {} is left, deleted: {}", job, is_deleted);
+    }
+    Ok(())
+}
+
+/// The posts that are referred to, hot and archived, with entries by B of these kinds.
+fn setups(entries: &[Call]) -> [Vec<Call>; 2] {
+    [[&[POST, POST], entries].concat(), [&[POST, POST], entries, &[Call::Move]].concat()]
+}
+
+#[tokio::test]
+async fn a_post_that_is_published_while_its_author_changes_is_in_the_list_of_the_author() {
+    for published in [REPLY, QUOTE, REPOST, LIMITED] {
+        for meanwhile in [
+            &[change(Suspend)][..],
+            &[change(GoPrivate)],
+            &[change(Suspend), change(Lift)],
+            &[change(GoPrivate), Call::Move],
+        ] {
+            hold_everywhere(&[POST, POST], published, meanwhile).await;
+        }
+    }
+    for meanwhile in [&[change(Suspend)][..], &[change(GoPrivate)], &[change(GoPrivate), change(GoPublic)]] {
+        hold_everywhere(&[POST, POST, Call::Move], REPLY, meanwhile).await;
+        hold_everywhere(&[POST, POST, Call::Move], REPOST, meanwhile).await;
+    }
+}
+
+#[tokio::test]
+async fn a_post_that_is_published_while_its_author_returns_is_listed() {
+    for (first, then) in [(Suspend, Lift), (GoPrivate, GoPublic), (Delete, Cancel)] {
+        let setup = [POST, POST, change(first)];
+        hold_everywhere(&setup, REPLY, &[change(then)]).await;
+        hold_everywhere(&setup, QUOTE, &[change(then), Call::Move]).await;
+        hold_everywhere(&[&setup[..], &[Call::Move]].concat(), REPLY, &[change(then)]).await;
+    }
+}
+
+#[tokio::test]
+async fn entries_follow_their_author_whatever_happens_meanwhile() {
+    for (held, back) in [(Suspend, Lift), (GoPrivate, GoPublic)] {
+        for setup in setups(&[REPLY, QUOTE, LIMITED]) {
+            for meanwhile in [
+                &[change(back)][..],
+                &[change(back), change(held)],
+                &[REPLY],
+                &[REFERRER],
+                &[Call::Move],
+                &[EDIT, Call::Move],
+                &[change(back), Call::Move],
+                &[TARGET, Call::Move],
+            ] {
+                hold_everywhere(&setup, change(held), meanwhile).await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn entries_return_with_their_author_whatever_happens_meanwhile() {
+    for (first, held) in [(Suspend, Lift), (GoPrivate, GoPublic)] {
+        for setup in setups(&[REPLY, REPOST, change(first)]) {
+            for meanwhile in [&[change(first)][..], &[REFERRER], &[QUOTE], &[Call::Move], &[Call::Move, EDIT]]
+            {
+                hold_everywhere(&setup, change(held), meanwhile).await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn changes_of_two_kinds_at_once_end_as_the_record_says() {
+    for setup in setups(&[REPLY, LIMITED]) {
+        hold_everywhere(&setup, change(Suspend), &[change(GoPrivate)]).await;
+        hold_everywhere(&setup, change(GoPrivate), &[change(Suspend)]).await;
+        hold_everywhere(&setup, change(GoPrivate), &[change(Delete), change(Cancel), change(Lift)]).await;
+        hold_everywhere(&setup, change(Delete), &[change(GoPrivate), change(Lift)]).await;
+        let deleted = [&setup[..], &[change(Delete), change(Lift)]].concat();
+        hold_everywhere(&deleted, change(Cancel), &[change(GoPrivate)]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_is_moved_has_the_kinds_of_its_entries() {
+    for meanwhile in [
+        &[change(Suspend)][..],
+        &[change(GoPrivate)],
+        &[change(GoPrivate), change(GoPublic)],
+        &[change(Suspend), EDIT, change(Lift)],
+        &[change(GoPrivate), Call::Move],
+    ] {
+        hold_everywhere(&[POST, POST, REPLY, REPOST], Call::Move, meanwhile).await;
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_removes_an_entry_from_whichever_list_has_it() {
+    for meanwhile in [&[change(Suspend)][..], &[change(GoPrivate)], &[change(GoPrivate), Call::Move]] {
+        for setup in setups(&[REPLY]) {
+            hold_everywhere(&setup, REFERRER, meanwhile).await;
+        }
+    }
+    for first in [Suspend, GoPrivate] {
+        for setup in setups(&[REPLY, change(first)]) {
+            hold_everywhere(&setup, REFERRER, &[Call::Move]).await;
+        }
+        // Withheld and limited reposts go with their original.
+        for setup in setups(&[REPOST, change(first)]) {
+            hold_everywhere(&setup, TARGET, &[Call::Move, Call::Deliver]).await;
+            hold_everywhere(&setup, Call::Undo(B, 0), &[Call::Move]).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_worker_can_be_interrupted_anywhere() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
+    for sent in 0.. {
+        stage.clear().await;
+        stage.calls(&[POST, POST, REPLY, QUOTE, LIMITED, REPOST]).await;
+        let mut suspension = stage.begin(change(Suspend)).await;
+        while stage.standing(B) != Standing::Inactive {
+            suspension.step().await;
+        }
+        suspension.interrupt().await;
+        stage.world.clock.advance(std::time::Duration::from_secs(16));
+        let mut worker = stage.begin(Call::Work).await;
+        worker.send_batches(sent).await;
+        let is_over = worker.waits.is_none();
+        stage.call(change(Lift)).await;
+        stage.check_moment().await.unwrap();
+        if sent % 2 == 0 {
+            worker.interrupt().await;
+        } else {
+            worker.finish().await;
+        }
+        stage.settle().await;
+        stage.check_store().await.unwrap();
+        check_jobs(&stage).unwrap();
+        if is_over {
+            break;
+        }
+    }
+}
