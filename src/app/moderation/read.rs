@@ -270,7 +270,11 @@ impl App {
             return Ok(HashMap::new());
         }
         let found = self.load(PostRecords { posts: Shared(posts), needs_archive: true }).await?;
-        Ok(found.iter().flatten().map(|found| (found.unchecked().id, Arc::clone(found.unchecked()))).collect())
+        Ok(found
+            .iter()
+            .flatten()
+            .map(|found| (found.unchecked().id, Arc::clone(found.unchecked())))
+            .collect())
     }
 
     /// Returns the number of open reports. Makes one round trip.

@@ -229,7 +229,8 @@ impl<L: Load> Visible<'_, L> {
             let page = PostPage { author, window: next, period, only_public: true };
             let page = self.load.load(page).await?;
             let posts = self.post_records(self.without_limited(author, &page.entries).await?).await?;
-            let public = posts.iter().flatten().filter(|found| PostAccess::Public.includes(found.unchecked()));
+            let public =
+                posts.iter().flatten().filter(|found| PostAccess::Public.includes(found.unchecked()));
             let public = public.cloned();
             let (outermost, has_more) = match window.direction {
                 Direction::Forward => {

@@ -48,8 +48,7 @@ const KINDS: [ReferrerKind; 3] = [ReferrerKind::Reply, ReferrerKind::Quote, Refe
 impl Crowd {
     async fn new(database: &Database) -> Self {
         let world = World::with_archive(database, &["--post-hot-limit", "1"]).await;
-        let people =
-            [world.register("ada").await, world.register("bob").await, world.register("eve").await];
+        let people = [world.register("ada").await, world.register("bob").await, world.register("eve").await];
         let ids = Graph { users: AUTHORS, follows: Vec::new() }.load(&world.app, None).await;
         let follower = user_of(&world, &people[1]).await;
         let follows = ids[PRIVATE.start..].iter().map(|&followee| ImportFollow {
@@ -174,8 +173,7 @@ impl Crowd {
                 expected.reverse();
             }
             let token = viewer.map(|viewer| viewer.token.as_str());
-            let walk =
-                ReferrerWalk { world: &self.world, token, post: &self.target, list, direction, size };
+            let walk = ReferrerWalk { world: &self.world, token, post: &self.target, list, direction, size };
             let (seen, short) = self.walk(&walk).await;
             assert_eq!(seen, expected, "{list:?} {direction:?} for {viewer:?}");
             assert!(viewer.is_some() || short == 0, "{short} short pages of {list:?} {direction:?}");
@@ -221,10 +219,12 @@ async fn pages_among_very_many_posts_of_a_blocked_user_end_early() {
         world.app.import_posts(&vec![reply.clone(); 1_000]).await.unwrap();
     }
     let last = try_publish(&world, &people[0], json!({ "inReplyTo": id })).await.unwrap();
-    let block = format!("mutation {{ block(input: {{ userId: \"{}\" }}) {{ userErrors {{ code }} }} }}", people[2].id);
+    let block = format!(
+        "mutation {{ block(input: {{ userId: \"{}\" }}) {{ userErrors {{ code }} }} }}",
+        people[2].id
+    );
     world.data(Some(&people[1].token), &block, Value::Null).await;
-    let crowd =
-        Crowd { world, people, target: id, public: Default::default(), all: Default::default() };
+    let crowd = Crowd { world, people, target: id, public: Default::default(), all: Default::default() };
     for direction in [Direction::Forward, Direction::Backward] {
         let token = Some(crowd.people[1].token.as_str());
         let (list, post) = (ReferrerField::OldestReplies, crowd.target.as_str());

@@ -38,7 +38,7 @@ pub(crate) type Version = (String, Timestamp);
 /// not exist.
 pub(crate) async fn read_versions(app: &App, id: PostId) -> Result<Option<Vec<Version>>, Error> {
     let found = app.load(PostRecords { posts: Shared([Listed::Id(id)].into()), needs_archive: true }).await?;
-    let Some(post) = found[0].as_ref().map(StoredPost::post) else { return Ok(None) };
+    let Some(post) = found[0].as_ref().map(StoredPost::unchecked) else { return Ok(None) };
     let edition = post.details.edition;
     let earlier = app.load(EarlierVersions { post: id, before: edition }).await?;
     let editions: Vec<u32> = earlier.iter().map(|version| version.edition).collect();

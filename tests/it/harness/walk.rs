@@ -28,7 +28,7 @@ pub(crate) async fn read_posts(app: &App, ids: &[PostId]) -> Vec<Option<String>>
         })
         .await
         .unwrap();
-    posts.iter().map(|post| Some(post.as_ref()?.post().content.clone())).collect()
+    posts.iter().map(|post| Some(post.as_ref()?.unchecked().content.clone())).collect()
 }
 
 /// Reads the posts of an author page by page, from one end to the other; newest first.
@@ -62,7 +62,7 @@ pub(crate) async fn walk_records(
             .await?;
         let posts =
             app.load(PostRecords { posts: Shared(Arc::clone(&page.entries)), needs_archive: true }).await?;
-        let found: Vec<Arc<Post>> = posts.iter().flatten().map(StoredPost::post).cloned().collect();
+        let found: Vec<Arc<Post>> = posts.iter().flatten().map(StoredPost::unchecked).cloned().collect();
         let (outermost, more) = match direction {
             Direction::Forward => {
                 seen.extend(found);
@@ -209,7 +209,10 @@ impl ReferrerWalk<'_> {
         let has_more = info[more].as_bool().unwrap();
         // A page that is full ends with its outermost entry.
         assert!(nodes.len() < self.size || info[end] == outermost.unwrap()["cursor"], "{page}");
-        assert!(!has_more || (info[end].is_string() && Some(&info[end]) != cursor), "the list goes on: {page}");
+        assert!(
+            !has_more || (info[end].is_string() && Some(&info[end]) != cursor),
+            "the list goes on: {page}"
+        );
         Some(ReferrerPage { nodes, next: has_more.then(|| info[end].clone()) })
     }
 }

@@ -91,7 +91,7 @@ async fn read(app: &App, viewer: &Viewer, users: &[UserId]) -> Result<String, Er
         .await?;
     let list = UserList { kind: ListKind::Followers, owner: viewer.user().unwrap() };
     let window = Window { direction: Direction::Forward, size: 5, from: None };
-    Ok(format!("{users:?} {:?}", visible.user_page(list, window).await?.entries))
+    Ok(format!("{users:?} {:?}", visible.user_page(list, window).await?.page.entries))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -63,9 +63,8 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     };
     let before = proptest::collection::vec(call(), 1..8);
     let together = proptest::collection::vec(call(), 2..5);
-    (before, together).prop_map(|(before, together)| {
-        Scenario { before: [&[POST, POST], &before[..]].concat(), together }
-    })
+    (before, together)
+        .prop_map(|(before, together)| Scenario { before: [&[POST, POST], &before[..]].concat(), together })
 }
 
 fn each_entry_is_where_its_post_and_author_say(kind: Kind) {
@@ -202,6 +201,16 @@ async fn a_list_that_is_moved_has_the_kinds_of_its_entries() {
         &[change(GoPrivate), Call::Move],
     ] {
         hold_everywhere(&[POST, POST, REPLY, REPOST], Call::Move, meanwhile).await;
+    }
+    // Which changes no number.
+    for meanwhile in [
+        &[change(Suspend)][..],
+        &[Call::Move, change(Suspend)],
+        &[change(Suspend), Call::Move],
+        &[Call::Move, change(Suspend), change(Lift)],
+    ] {
+        hold_everywhere(&[POST, POST, LIMITED], Call::Move, meanwhile).await;
+        hold_everywhere(&[POST, POST, QUOTE, change(GoPrivate)], Call::Move, meanwhile).await;
     }
 }
 

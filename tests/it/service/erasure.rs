@@ -318,7 +318,7 @@ impl Stage {
         let targets = self.targets.map(Listed::Id).into();
         let targets =
             self.world.app.load(PostRecords { posts: Shared(targets), needs_archive: true }).await.unwrap();
-        for target in targets.iter().map(|target| target.as_ref().unwrap().post()) {
+        for target in targets.iter().map(|target| target.as_ref().unwrap().unchecked()) {
             assert_eq!(target.details.counts, ReferrerCounts::default(), "{}", target.id);
         }
         let found = check(&self.world.app, false).await;

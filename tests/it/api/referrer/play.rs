@@ -73,7 +73,8 @@ impl Play {
 
     async fn send(&self, user: usize, mutation: &str) -> Value {
         let query = format!("mutation {{ done: {mutation} {{ userErrors {{ code }} }} }}");
-        self.world.data(Some(&self.people[user].token), &query, Value::Null).await["done"]["userErrors"].take()
+        self.world.data(Some(&self.people[user].token), &query, Value::Null).await["done"]["userErrors"]
+            .take()
     }
 
     async fn publish(&mut self, author: usize, parent: Option<usize>, quoted: Option<usize>) {
@@ -118,9 +119,8 @@ impl Play {
         let errors = self.send(user, &format!("repost(input: {{ postId: \"{id}\" }})")).await;
         self.log.push(format!("{user} reposts {post}: {errors}"));
         assert_eq!(errors == json!([]), may, "{:?}", self.log);
-        let is_there = |other: &NaivePost| {
-            (other.author, other.original, other.is_deleted) == (user, Some(post), false)
-        };
+        let is_there =
+            |other: &NaivePost| (other.author, other.original, other.is_deleted) == (user, Some(post), false);
         if may && !self.model.posts.iter().any(is_there) {
             self.model.posts.push(NaivePost {
                 // No one refers to it.
@@ -305,7 +305,13 @@ impl Play {
     }
 
     /// Compares a list of a post, read page by page.
-    async fn check_list(&self, target: usize, list: ReferrerField, viewer: Option<usize>, walk: (Direction, usize)) {
+    async fn check_list(
+        &self,
+        target: usize,
+        list: ReferrerField,
+        viewer: Option<usize>,
+        walk: (Direction, usize),
+    ) {
         let (direction, size) = walk;
         let post = &self.model.posts[target].id;
         let token = viewer.map(|viewer| self.people[viewer].token.as_str());

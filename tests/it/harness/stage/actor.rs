@@ -83,9 +83,7 @@ impl Stage {
             }
             Call::Outage => self.begin_outage().await,
             Call::Account(change, user) => self.begin_account_change(change, user).await,
-            Call::Work => {
-                Actor::begin(&self.app, async |app: App| drop(app.work_on_accounts().await)).await
-            }
+            Call::Work => Actor::begin(&self.app, async |app: App| drop(app.work_on_accounts().await)).await,
         }
     }
 

@@ -114,7 +114,7 @@ impl Stage {
             let is_hot = raw.raw::<bool>(&["HEXISTS", &format!("ff:{{p{post}}}:post"), "content"]);
             let hot: usize = raw.raw(&["LLEN", &format!("ff:{{p{post}}}:edits")]);
             let cold = archived.get(post).map_or(0, Vec::len);
-            let edits = found.as_ref().map_or(0, |post| post.post().details.edition as usize);
+            let edits = found.as_ref().map_or(0, |post| post.unchecked().details.edition as usize);
             let expected = if is_hot { (edits, 0) } else { (0, edits) };
             prop_assert_eq!((hot, cold), expected, "the versions of {}, hot: {}", post, is_hot);
         }
@@ -159,7 +159,7 @@ impl Stage {
         let read =
             PostRecords { posts: Shared(ids.iter().copied().map(Listed::Id).collect()), needs_archive: true };
         let found = self.app.load(read).await.unwrap();
-        let posts: Vec<Arc<Post>> = found.iter().flatten().map(StoredPost::post).cloned().collect();
+        let posts: Vec<Arc<Post>> = found.iter().flatten().map(StoredPost::unchecked).cloned().collect();
         let referrals: Vec<(Referral, EntryKind)> = posts
             .iter()
             .flat_map(|post| {
@@ -169,8 +169,7 @@ impl Stage {
             .collect();
         let last = listed.keys().next_back().copied().unwrap_or(0);
         let targets = (1..=last + 9).filter_map(PostId::new);
-        let lists: Vec<_> =
-            targets.flat_map(|target| ReferrerKind::ALL.map(|kind| (target, kind))).collect();
+        let lists: Vec<_> = targets.flat_map(|target| ReferrerKind::ALL.map(|kind| (target, kind))).collect();
         let archived = self.cold_entries(&lists).await;
         let stored: BTreeSet<String> = raw.raw(&["KEYS", "ff:{p*}:*"]);
         for ((id, kind), cold) in lists.into_iter().zip(archived) {

@@ -72,8 +72,7 @@ impl Stage {
             }
         }
         let Some(post) = posts.get(&target.get()) else { return Ok(()) };
-        let is_hot: bool =
-            self.world.redis.raw(&["HEXISTS", &format!("ff:{{p{target}}}:post"), "content"]);
+        let is_hot: bool = self.world.redis.raw(&["HEXISTS", &format!("ff:{{p{target}}}:post"), "content"]);
         let [hot, cold] = &places;
         let listed = if is_hot { &hot[0] } else { &cold[0] };
         let count = post.details.counts.of(kind);

@@ -88,7 +88,12 @@ impl Stage {
         }
         let read = PostRecords { posts: Shared(all.into()), needs_archive: true };
         let posts = self.app.load(read).await.unwrap();
-        posts.iter().flatten().map(StoredPost::post).map(|post| (post.id.get(), Arc::clone(post))).collect()
+        posts
+            .iter()
+            .flatten()
+            .map(StoredPost::unchecked)
+            .map(|post| (post.id.get(), Arc::clone(post)))
+            .collect()
     }
 
     /// Returns the entries that a user should see by the naive model, in a timeline with these replies: each with the post
