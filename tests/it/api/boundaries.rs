@@ -4,22 +4,17 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use fanfold::app::timeline::entry::Replies;
 use fanfold::app::timeline::live::{TimelineEvent, TimelineWatch};
-use fanfold::app::timeline::{TimelinePage, TimelineQuery};
-use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
-use fanfold::model::page::{Direction, Window};
-use fanfold::model::user::UserFields;
-use fanfold::store::batch::Batch;
-use fanfold::store::compact::{self, CompactSet};
 use serde_json::{Value, json};
 
+use crate::harness::block::add_blockers;
 use crate::harness::cost::cost;
 use crate::harness::graph::Graph;
 use crate::harness::post::publish_and_deliver;
+use crate::harness::watch::watch;
 use crate::harness::world::{Person, World, codes};
 
 /// Makes a change between two users. Returns the payload.
@@ -42,19 +37,6 @@ async fn make_private(world: &World, user: &Person, is_private: bool) {
     let query =
         "mutation ($is: Boolean) { updateProfile(input: { isPrivate: $is }) { userErrors { code } } }";
     world.data(Some(&user.token), query, json!({ "is": is_private })).await;
-}
-
-/// Adds users with ids from 100,000 on to those who block the viewer, without their blocks.
-async fn add_blockers(world: &World, viewer: u64, count: u64) {
-    let store = world.app.store();
-    let set = CompactSet::Blockers(UserId::new(viewer).unwrap());
-    let mut batch = Batch::new("test");
-    let add = |number| {
-        let member = UserId::new(100_000 + number).unwrap();
-        batch.push(compact::add(store.keys(), set, member, Timestamp::from_millis(1)))
-    };
-    let tickets = (0..count).map(add).collect();
-    batch.send(store).await.unwrap().take_all(tickets).unwrap();
 }
 
 #[tokio::test]
@@ -475,20 +457,6 @@ async fn a_process_that_caches_users_and_sessions_knows_its_own_blocks_at_once()
         assert_eq!(posts().await, Some(0));
         done(&world, ada, "unblock", ben).await;
     }
-}
-
-/// Watches the viewer's timeline, which must not be empty, from now on.
-async fn watch(world: &World, person: &Person) -> TimelineWatch {
-    let viewer = world.app.authenticate(&person.token).await.unwrap();
-    let window = Window { direction: Direction::Forward, size: 10, from: None };
-    let query =
-        TimelineQuery { window, author: UserFields::NONE, replies: Replies::default(), looks_back: false };
-    let page: TimelinePage = world.app.timeline(&viewer, query).await.unwrap();
-    world
-        .app
-        .watch_timeline(&viewer, Some(page.seen_from(0)), UserFields::NONE, Replies::default())
-        .await
-        .unwrap()
 }
 
 async fn next(watch: &mut TimelineWatch) -> Option<String> {

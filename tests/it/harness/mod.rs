@@ -1,5 +1,6 @@
 //! What tests share: Redis, SQL servers, Fanfold servers and worlds to run in, and what they do and read there.
 
+pub(crate) mod block;
 pub(crate) mod case;
 pub(crate) mod check;
 pub(crate) mod cluster;
@@ -37,4 +38,5 @@ pub(crate) mod story;
 pub(crate) mod turnstile;
 pub(crate) mod wait;
 pub(crate) mod walk;
+pub(crate) mod watch;
 pub(crate) mod world;
