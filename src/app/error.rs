@@ -56,7 +56,7 @@ pub enum Rejection {
         /// Delay after which the client may retry.
         retry_after: Duration,
     },
-    /// Too many events have occurred since the cursor to send them individually.
+    /// The events since the cursor cannot be sent individually: they are too many, or not all are known.
     Resync,
     /// The operation exceeds its budget.
     OverBudget(Exceeded),

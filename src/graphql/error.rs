@@ -51,7 +51,7 @@ pub enum Code {
     PersistedQueryNotSupported,
     /// Not enough tokens are left in the client's bucket. Retry after `extensions.retryAfterSeconds`.
     RateLimited,
-    /// Too many events, or too much time, since this cursor. Refetch, then resubscribe.
+    /// Too many events, too much time or an unknown removal since this cursor. Refetch, then resubscribe.
     ResyncRequired,
     /// The operation took too long. A mutation still runs to completion.
     Timeout,
@@ -313,7 +313,8 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
             Shown { retry_after: Some(*retry_after), ..busy }
         }
         Error::Rejected(Rejection::Resync) => {
-            let message = "Too many events since this cursor: refetch, then resubscribe.";
+            let message =
+                "The events since this cursor cannot be sent one by one: refetch, then resubscribe.";
             plain(Code::ResyncRequired, message)
         }
         Error::Rejected(Rejection::OverBudget(exceeded)) => plain(Code::TooComplex, &over_budget(exceeded)),

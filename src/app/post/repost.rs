@@ -101,30 +101,6 @@ impl App {
         Ok(())
     }
 
-    /// Returns the author and the original of each of these deleted posts that is known to have been a repost. Makes one
-    /// round trip, or none without posts.
-    pub(in crate::app) async fn deleted_reposts(
-        &self,
-        deleted: Vec<PostId>,
-    ) -> Result<HashMap<PostId, (UserId, PostId)>, Error> {
-        if deleted.is_empty() {
-            return Ok(HashMap::new());
-        }
-        let records = post::read_all(self.keys(), deleted).send("live: reposts", self.store()).await?;
-        let mut reposts = HashMap::new();
-        for (id, record) in records {
-            if let Some(Record::Tombstone {
-                author,
-                references: References { original: Some(original), .. },
-                ..
-            }) = readable(record, "post", id.get())?
-            {
-                reposts.insert(id, (author, original));
-            }
-        }
-        Ok(reposts)
-    }
-
     /// Returns some of the reposts of each of these deleted posts, with the lists that they are in. Makes one round trip.
     pub(in crate::app) async fn reposts_left(
         &self,

@@ -21,14 +21,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::app::App;
-use crate::app::error::{Broken, Error};
+use crate::app::error::{Broken, Error, Rejection};
 use crate::app::live::Listener;
 use crate::app::timeline::entry::{EntrySelection, Removal, Replies, TimelineEntry};
 use crate::app::timeline::look::{MOST_BEHIND, Portion, TimelineLook, TimelineLooks};
+use crate::app::timeline::removal::Notice;
 use crate::app::timeline::seen::Seen;
 use crate::app::timeline::{Freshness, Part};
 use crate::app::viewer::Viewer;
-use crate::model::clock::Timestamp;
 use crate::model::id::PostId;
 use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
@@ -51,8 +51,10 @@ pub enum TimelineEvent {
 /// The results of a look, which the watch returns one by one.
 struct Found {
     look: Arc<TimelineLook>,
-    /// Number of the look's removals returned so far.
+    /// Number of the look's removals returned or skipped so far.
     removals: usize,
+    /// The next removal, if it is loaded and the viewer may learn of it.
+    removal: Option<Removal>,
     /// Number of the look's posts returned or skipped so far.
     posts: usize,
     /// Number of the look's posts loaded or skipped so far.
@@ -66,9 +68,9 @@ struct Found {
 impl Found {
     /// Selects a look's results that the reader has not seen.
     fn new(look: Arc<TimelineLook>, seen: &Seen) -> Self {
-        let removals = look.removals.partition_point(|(_, at)| Some(*at) <= seen.removed);
-        let (portion, entries) = (None, VecDeque::new());
-        let mut found = Self { look, removals, posts: 0, loaded: 0, portion, entries };
+        let removals = look.removed.partition_point(|entry| Some(entry.at) <= seen.removed);
+        let (removal, portion, entries) = (None, None, VecDeque::new());
+        let mut found = Self { look, removals, removal, posts: 0, loaded: 0, portion, entries };
         found.skip(seen);
         found
     }
@@ -88,13 +90,32 @@ impl Found {
         self.next().is_some_and(|next| self.entries.front().is_some_and(|entry| entry.id == next))
     }
 
-    /// Returns the next removal that the watch has to return, and its time. Removals come before posts.
-    fn removal(&self) -> Option<(Removal, Timestamp)> {
-        self.look.removals.get(self.removals).copied()
+    /// Skips removals that the viewer may not learn of, up to the next that the watch has to return. Returns true if there
+    /// is one. Removals come before posts. Makes no round trip without removals; otherwise at least one, so that no removal
+    /// is sent of a user who has been blocked meanwhile.
+    ///
+    /// Fails with [`Rejection::Resync`] if it is not known whether the viewer may learn of the next removal.
+    async fn load_removal(&mut self, app: &App, viewer: &Viewer) -> Result<bool, Error> {
+        self.removal = None;
+        if self.removals == self.look.removed.len() {
+            return Ok(false);
+        }
+        let notices = self.look.notices(app, viewer).await?;
+        for notice in &notices[self.removals..] {
+            match notice {
+                Notice::Sent(removal) => {
+                    self.removal = Some(*removal);
+                    return Ok(true);
+                }
+                Notice::Hidden => self.removals += 1,
+                Notice::Unclear => return Err(Error::Rejected(Rejection::Resync)),
+            }
+        }
+        Ok(false)
     }
 
     fn is_passed(&self) -> bool {
-        self.removals == self.look.removals.len() && self.next().is_none()
+        self.removals == self.look.removed.len() && self.next().is_none()
     }
 
     /// Loads the next posts, unless they are already loaded. Loads them again if the viewer's exclusions have changed
@@ -203,6 +224,8 @@ impl TimelineWatch {
 
     /// Loads the next event that the viewer may see. Returns false if there is no event yet, or the store is
     /// unavailable. If called again before [`TimelineWatch::take`], reads again whether the viewer may see the event.
+    ///
+    /// Fails with [`Rejection::Resync`] if it is not known whether the viewer may see the next removal.
     pub async fn prepare(&mut self) -> Result<bool, Error> {
         match self.find().await {
             Ok(is_found) => Ok(is_found),
@@ -214,9 +237,9 @@ impl TimelineWatch {
     /// none.
     pub fn take(&mut self) -> Option<(TimelineEvent, Seen)> {
         let found = self.found.as_mut()?;
-        if let Some((removal, at)) = found.removal() {
+        if let Some(removal) = found.removal.take() {
+            self.seen.removed = Some(found.look.removed[found.removals].at);
             found.removals += 1;
-            self.seen.removed = Some(at);
             return Some((TimelineEvent::Removed(removal), self.seen.clone()));
         }
         if !found.has_next_entry() {
@@ -258,10 +281,11 @@ impl TimelineWatch {
         }
     }
 
-    /// Skips posts that the viewer may not see, up to the next event. Returns false if all results have been returned.
+    /// Skips posts and removals that the viewer may not see, up to the next event. Returns false if all results have been
+    /// returned.
     async fn find(&mut self) -> Result<bool, Error> {
         while let Some(found) = &mut self.found {
-            if found.removal().is_some() {
+            if found.load_removal(&self.app, &self.viewer).await? {
                 return Ok(true);
             }
             if found.next().is_none() {

@@ -5,13 +5,13 @@
 //! covers share it. For a user with 1,000 watches, the process therefore looks up a post once, and reads it
 //! once per field selection.
 //!
-//! A look finds only ids. Watches load the posts in small portions, as their clients consume them.
+//! A look finds only ids, and what is known of removed entries. Watches load the posts in small portions, as their clients
+//! consume them, and then read who may see the posts and learn of the removals.
 //!
 //! # Why
 //! A cached portion belongs to one look, so its posts were read after that look began. If a later look reused
 //! the portion, a watch could send a post that was deleted in between, after having sent its removal.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
@@ -19,7 +19,8 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::app::error::{Broken, Error, Rejection};
-use crate::app::timeline::entry::{EntrySelection, Removal, TimelineEntry};
+use crate::app::timeline::entry::{EntrySelection, TimelineEntry};
+use crate::app::timeline::removal::{Notice, RemovedEntry};
 use crate::app::timeline::seen::Seen;
 use crate::app::timeline::{Freshness, Part};
 use crate::app::viewer::Viewer;
@@ -48,10 +49,10 @@ pub(in crate::app) struct TimelineLook {
     pub(super) began: Instant,
     /// The delivered mark, read before the removals and posts.
     pub(super) mark: Mark,
-    /// Time up to which `removals` is complete, by the Redis clock.
+    /// Time up to which `removed` is complete, by the Redis clock.
     pub(super) at: Timestamp,
-    /// Removals after `since`, earliest first.
-    pub(super) removals: Vec<(Removal, Timestamp)>,
+    /// The entries removed after `since`, earliest first.
+    pub(super) removed: Vec<RemovedEntry>,
     /// Posts above `above`, in ascending order of id.
     pub(super) posts: Vec<PostId>,
     above: Mark,
@@ -59,6 +60,14 @@ pub(in crate::app) struct TimelineLook {
     /// True if `posts` contains all posts above `above`.
     is_whole: bool,
     loaded: Mutex<Vec<Portion>>,
+    noticed: Mutex<Option<Notices>>,
+}
+
+/// What the viewer may learn of each removal of a look.
+struct Notices {
+    /// Version of the viewer's exclusions before this was read.
+    exclusions: Option<Version>,
+    notices: Arc<[Notice]>,
 }
 
 /// Posts loaded together, with their authors.
@@ -75,8 +84,13 @@ pub(super) struct Portion {
 impl Portion {
     /// Returns true if the viewer's exclusions are unchanged since the posts were loaded, as far as this process knows.
     pub(super) fn is_current(&self, viewer: &Viewer) -> bool {
-        viewer.signed_in().is_ok_and(|viewer| viewer.exclusions.get() == self.exclusions)
+        are_unchanged(self.exclusions, viewer)
     }
+}
+
+/// Returns true if this is the version of the viewer's exclusions, as far as this process knows.
+fn are_unchanged(exclusions: Option<Version>, viewer: &Viewer) -> bool {
+    viewer.signed_in().is_ok_and(|viewer| viewer.exclusions.get() == exclusions)
 }
 
 impl TimelineLook {
@@ -115,6 +129,21 @@ impl TimelineLook {
         loaded.push(portion.clone());
         Ok(portion)
     }
+
+    /// Returns what the viewer may now learn of each removal, in the same order. Makes one round trip on a cache hit;
+    /// otherwise two.
+    pub(super) async fn notices(&self, app: &App, viewer: &Viewer) -> Result<Arc<[Notice]>, Error> {
+        let mut noticed = self.noticed.lock().await;
+        // The viewer has authenticated long ago, and may have blocked or muted an author since the look began.
+        app.refresh_exclusions(viewer).await?;
+        if let Some(same) = noticed.as_ref().filter(|same| are_unchanged(same.exclusions, viewer)) {
+            return Ok(Arc::clone(&same.notices));
+        }
+        let exclusions = viewer.signed_in()?.exclusions.get();
+        let notices: Arc<[Notice]> = app.notices(viewer, &self.removed).await?.into();
+        *noticed = Some(Notices { exclusions, notices: Arc::clone(&notices) });
+        Ok(notices)
+    }
 }
 
 impl App {
@@ -140,8 +169,8 @@ impl App {
     }
 
     /// Reads additions and removals since a position. Makes two round trips for the mark, two for removals
-    /// and the timeline, and two to pull. If the position's mark is below the floor, also makes the round
-    /// trips for a page below the floor.
+    /// and the timeline, two to pull, and those of [`App::removed_entries`]. If the position's mark is below the floor,
+    /// also makes the round trips for a page below the floor.
     async fn look_from(&self, viewer: &Viewer, seen: &Seen) -> Result<TimelineLook, Error> {
         let owner = viewer.signed_in()?.user;
         let began = Instant::now();
@@ -152,7 +181,10 @@ impl App {
         let mark = self.delivered_mark().await?;
         let removed = timeline::removed(self.keys(), owner, seen.removed, MOST_BEHIND + 1);
         let Some(removals) = removed.send("live: removed", self.store()).await? else { return resync() };
-        let removed = self.removed_entries(viewer, removals.posts).await?;
+        if removals.posts.len() > MOST_BEHIND {
+            return resync();
+        }
+        let removed = self.removed_entries(removals.posts).await?;
         let size = MOST_BEHIND + seen.beyond.len() + 1;
         let above = Window { direction: Direction::Backward, size, from: seen.upto.last() };
         let Part { nonce: Some(_), view, .. } = self.refresh(owner, &above, Freshness::Since(began)).await?
@@ -166,48 +198,21 @@ impl App {
         let mut posts = late.unwrap_or_default();
         posts.extend(view.posts.into_iter().rev());
         let new = posts.iter().filter(|post| !seen.has(**post)).count();
-        if is_cut_off || new > MOST_BEHIND || removed.len() > MOST_BEHIND {
+        if is_cut_off || new > MOST_BEHIND {
             return resync();
         }
         Ok(TimelineLook {
             began,
             mark,
             at: removals.at,
-            removals: removed,
+            removed,
             posts,
             above: seen.upto,
             since: seen.removed.unwrap_or(removals.at),
             is_whole,
             loaded: Mutex::default(),
+            noticed: Mutex::default(),
         })
-    }
-
-    /// Returns what removed entries have shown. Leaves out reposts by users with a block between them and the viewer, whose
-    /// originals still exist. Makes no round trip without removals; otherwise one, and another if there are reposts.
-    async fn removed_entries(
-        &self,
-        viewer: &Viewer,
-        removals: Vec<(PostId, Timestamp)>,
-    ) -> Result<Vec<(Removal, Timestamp)>, Error> {
-        let reposts = self.deleted_reposts(removals.iter().map(|(post, _)| *post).collect()).await?;
-        let ids: Vec<PostId> = reposts.values().map(|(_, original)| *original).collect();
-        let exist = match self.exist(&ids).await {
-            // They may exist.
-            Err(error) if error.is_about_archive() => vec![true; ids.len()],
-            exist => exist?,
-        };
-        let existing: HashSet<PostId> =
-            ids.into_iter().zip(exist).filter(|(_, exists)| *exists).map(|(id, _)| id).collect();
-        let exclusions = self.exclusions(viewer.signed_in()?).await?;
-        let removal = |(id, at): (PostId, Timestamp)| {
-            let Some((user, post)) = reposts.get(&id).copied() else {
-                return Some((Removal { id, post: id, undone_by: None }, at));
-            };
-            let is_undone = existing.contains(&post);
-            let is_hidden = is_undone && exclusions.has_block_with(user);
-            (!is_hidden).then_some((Removal { id, post, undone_by: is_undone.then_some(user) }, at))
-        };
-        Ok(removals.into_iter().filter_map(removal).collect())
     }
 
     /// Returns the posts above `above` and below a timeline's floor, oldest first; `None` if there are more

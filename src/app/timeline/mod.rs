@@ -31,6 +31,7 @@ pub mod live;
 pub(super) mod look;
 mod merge;
 mod pull;
+mod removal;
 pub mod seen;
 mod strategy;
 

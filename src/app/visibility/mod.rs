@@ -17,6 +17,7 @@
 pub mod list;
 mod posts;
 mod referrers;
+pub(super) mod removed;
 pub use self::posts::ShownPost;
 pub use self::referrers::VisibleReferrers;
 
@@ -154,16 +155,27 @@ impl PostAccess {
     /// Returns true if the access includes a post.
     #[must_use]
     pub fn includes(self, post: &Post) -> bool {
+        self.allows(post.visibility)
+    }
+
+    /// Returns true if the access includes the author's posts of this visibility.
+    fn allows(self, visibility: Visibility) -> bool {
         match self {
             Self::None => false,
-            Self::Public => post.visibility == Visibility::Public,
+            Self::Public => visibility == Visibility::Public,
             Self::All => true,
         }
     }
 }
 
-/// Returns true if a viewer may see a post in this place. The author does not block the viewer.
-fn may_see(surface: Surface, viewer: Option<UserId>, post: &Post, author: &VisibleUser) -> bool {
+/// Returns true if a viewer may see a post of this visibility, or a repost, in this place. The author does not block the
+/// viewer.
+fn may_see(
+    surface: Surface,
+    viewer: Option<UserId>,
+    (visibility, is_repost): (Visibility, bool),
+    author: &VisibleUser,
+) -> bool {
     let id = author.record.id;
     // Followers see all posts, so that a timeline does not depend on the author's account being private.
     let is_private = surface != Surface::Timeline && author.record.is_private != Some(false);
@@ -171,10 +183,10 @@ fn may_see(surface: Surface, viewer: Option<UserId>, post: &Post, author: &Visib
     let is_in_timeline = || author.relation.is_some_and(|relation| relation.is_in_timeline());
     let is_in_place = match surface {
         Surface::Timeline => viewer == Some(id) || is_in_timeline(),
-        Surface::Elsewhere | Surface::Reference => post.details.references.original.is_none(),
+        Surface::Elsewhere | Surface::Reference => !is_repost,
         Surface::Referrers => true,
     };
-    access.includes(post) && is_in_place
+    access.allows(visibility) && is_in_place
 }
 
 impl<L: Load> Visible<'_, L> {
@@ -387,25 +399,25 @@ impl<L: Load> Visible<'_, L> {
             Surface::Elsewhere if are_own() => author,
             Surface::Elsewhere | Surface::Reference | Surface::Referrers => author.with_post_access(),
         };
-        let authors = self.authors(&posts, least, author).await?;
+        let of: Vec<UserId> = posts.iter().flatten().map(|post| post.author).collect();
+        let authors = self.authors(of, least, author).await?;
         let visible = |post: Option<&Arc<Post>>| {
             let post = Arc::clone(post?);
-            let author =
-                authors.get(&post.author).filter(|author| may_see(surface, viewer, &post, author))?;
+            let kind = (post.visibility, post.details.references.original.is_some());
+            let author = authors.get(&post.author).filter(|author| may_see(surface, viewer, kind, author))?;
             Some(VisiblePost { post, author: author.clone() })
         };
         Ok(posts.into_iter().map(visible).collect())
     }
 
-    /// Returns the authors of these posts whom the viewer may see. Looks for `least` users: if the posts have fewer authors,
-    /// also for some who do not exist.
+    /// Returns those of these authors, some of whom may be repeated, whom the viewer may see. Looks for `least` users: if
+    /// there are fewer authors, also for some who do not exist.
     async fn authors(
         &self,
-        posts: &[Option<&Arc<Post>>],
+        mut authors: Vec<UserId>,
         least: usize,
         selection: UserSelection,
     ) -> Result<HashMap<UserId, VisibleUser>, Error> {
-        let mut authors: Vec<UserId> = posts.iter().flatten().map(|post| post.author).collect();
         authors.sort_unstable();
         authors.dedup();
         let no_one = (0..).filter_map(|index| UserId::new(UserId::MAX.get() - index));

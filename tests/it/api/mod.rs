@@ -35,6 +35,7 @@ mod referrer;
 mod region;
 mod registration;
 mod relation;
+mod removal;
 mod repost;
 mod segments;
 mod session;

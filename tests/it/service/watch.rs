@@ -253,18 +253,20 @@ async fn an_event_that_the_viewer_may_not_see_costs_nothing() {
     assert!(socket.is_silent().await && has_cost_nothing());
     drop(socket);
 
-    // A repost of a post by the user who blocks the viewer.
+    // A repost of a post by the user who blocks the viewer, and its end.
     let post = publish(&unlimited, &ben, "hidden");
     let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
     let query = "subscription { timeline { ... on PostAdded { post { content } } } }";
     socket.watch_timeline(&server, query, Value::Null).await;
     let operations = missing_tokens(&redis, "ff:{u1}:cost");
-    let before = reads();
-    let repost =
-        format!("mutation {{ repost(input: {{ postId: \"{post}\" }}) {{ userErrors {{ code }} }} }}");
-    assert_eq!(unlimited.ask_as(&eve, &repost)["data"]["repost"]["userErrors"], json!([]));
-    assert!(eventually(|| reads() > before), "the watch looks");
-    assert!(socket.is_silent().await);
+    for mutation in ["repost", "undoRepost"] {
+        let before = reads();
+        let query =
+            format!("mutation {{ {mutation}(input: {{ postId: \"{post}\" }}) {{ userErrors {{ code }} }} }}");
+        assert_eq!(unlimited.ask_as(&eve, &query)["data"][mutation]["userErrors"], json!([]));
+        assert!(eventually(|| reads() > before), "the watch looks");
+        assert!(socket.is_silent().await);
+    }
     assert_eq!((server.round_trips("charge event"), missing_tokens(&redis, "ff:{u1}:events")), (0, 0));
     assert!(missing_tokens(&redis, "ff:{u1}:cost") <= operations);
 
