@@ -5,18 +5,16 @@
 //!
 //! # Why pages may end early
 //! Entries whose node the viewer may not see are left out. If others took their place without a bound, whoever fills a list
-//! with such entries could make it unreadable. So a page is refilled twice at most, and then ends: the cursor at its end is
-//! that of the last entry that was looked at.
+//! with such entries could make it unreadable. So a page is refilled once or twice at most, and then ends: the cursor at its
+//! end is that of the last entry that was looked at.
 
 use futures::future::try_join;
 
 use crate::app::error::Error;
 use crate::app::visibility::list::VisiblePage;
+use crate::app::visibility::{VisiblePost, VisibleReferrers};
 use crate::model::id::PostId;
 use crate::model::page::{Direction, Page, Window};
-
-/// Number of entries looked at, at least, each time that a page is refilled.
-const REFILLS: [usize; 2] = [100, 500];
 
 /// A page with its nodes, in list order.
 pub(super) struct Filled<E, N> {
@@ -74,6 +72,8 @@ pub(super) struct Part<E, N> {
     outermost: Option<E>,
     has_previous: bool,
     has_next: bool,
+    /// True if a page that ends with the part must not be refilled.
+    is_last: bool,
 }
 
 impl<E: Clone, N> Part<E, N> {
@@ -94,11 +94,8 @@ impl<E: Clone, N> Part<E, N> {
             outermost: outermost.cloned(),
             has_previous: page.has_previous,
             has_next: page.has_next,
+            is_last: false,
         }
-    }
-
-    pub(super) fn new(found: Vec<(E, N)>, outermost: Option<E>, has_previous: bool, has_next: bool) -> Self {
-        Self { found, outermost, has_previous, has_next }
     }
 
     /// Returns true if there are more entries in the direction of a window.
@@ -110,11 +107,23 @@ impl<E: Clone, N> Part<E, N> {
     }
 }
 
+impl Part<PostId, VisiblePost> {
+    /// Creates a part of the posts that refer to a post.
+    pub(super) fn of_referrers(found: VisibleReferrers) -> Self {
+        let VisibleReferrers { posts, outermost, has_previous, has_next, is_exhausted } = found;
+        let found = posts.into_iter().map(|post| (post.post.id, post)).collect();
+        Self { found, outermost, has_previous, has_next, is_last: is_exhausted }
+    }
+}
+
 /// A list that is read part by part, with a node for each entry.
 pub(super) trait Rows {
     type Entry: Clone;
     type Position: Copy + From<Self::Entry>;
     type Node;
+
+    /// Number of entries looked at, at least, each time that a page is refilled.
+    const REFILLS: &'static [usize] = &[100, 500];
 
     /// Reads the part of a window. It has as many entries as the window's size at most, and may have fewer.
     fn part(
@@ -164,7 +173,7 @@ pub(super) async fn fill_visible<R: Rows<Position = PostId>>(
     Ok(filled)
 }
 
-/// Completes a page whose first part has been loaded: replaces the entries that have no node, up to [`REFILLS`].
+/// Completes a page whose first part has been loaded: replaces the entries that have no node, as often as [`Rows::REFILLS`] says.
 pub(super) async fn complete<R: Rows>(
     rows: &R,
     window: Window<R::Position>,
@@ -172,14 +181,15 @@ pub(super) async fn complete<R: Rows>(
 ) -> Result<FilledOf<R>, Error> {
     let mut outermost = first.outermost.clone();
     let mut has_more = first.has_more(&window);
-    let Part { found, has_previous, has_next, .. } = first;
+    let Part { found, has_previous, has_next, mut is_last, .. } = first;
     let mut filled = Filled::complete(found, has_previous, has_next);
-    for size in REFILLS {
+    for &size in R::REFILLS {
         let missing = window.size.saturating_sub(filled.entries.len());
-        let Some(from) = outermost.clone().filter(|_| has_more && missing > 0) else { break };
+        let is_refilled = has_more && !is_last && missing > 0;
+        let Some(from) = outermost.clone().filter(|_| is_refilled) else { break };
         let beyond = Window { size: size.max(missing), from: Some(R::Position::from(from)), ..window };
         let part = rows.part(beyond).await?;
-        has_more = part.has_more(&window);
+        (has_more, is_last) = (part.has_more(&window), part.is_last);
         outermost = part.outermost.or(outermost);
         match window.direction {
             Direction::Forward => {

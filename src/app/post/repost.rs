@@ -10,7 +10,7 @@
 //! which the mover copies to Redis before the archive's tombstone replaces it, under an intent: a slow mover may copy a list
 //! that others have copied and whose reposts they have deleted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::app::App;

@@ -384,30 +384,54 @@ impl<L: Load> Visible<'_, L> {
         surface: Surface,
         least: usize,
     ) -> Result<Vec<Option<VisiblePost>>, Error> {
-        let exclusions = self.exclusions().await?;
-        let is_excluded = |post: &Post| {
-            exclusions.as_ref().is_some_and(|exclusions| exclusions.has_block_with(post.author))
-        };
-        let posts = found.iter().map(|found| found.as_ref().map(StoredPost::unchecked));
-        let posts: Vec<Option<&Arc<Post>>> =
-            posts.map(|post| post.filter(|post| !is_excluded(post))).collect();
+        let posts = self.not_excluded(found).await?;
         let viewer = self.viewer.user();
         let is_own = |post: &&Arc<Post>| viewer == Some(post.author);
-        let are_own = || posts.iter().flatten().count() > 0 && posts.iter().flatten().all(is_own);
         let author = match surface {
             Surface::Timeline => UserSelection { relation: true, ..author },
-            Surface::Elsewhere if are_own() => author,
+            Surface::Elsewhere if !posts.is_empty() && posts.iter().all(is_own) => author,
             Surface::Elsewhere | Surface::Reference | Surface::Referrers => author.with_post_access(),
         };
-        let of: Vec<UserId> = posts.iter().flatten().map(|post| post.author).collect();
-        let authors = self.authors(of, least, author).await?;
-        let visible = |post: Option<&Arc<Post>>| {
-            let post = Arc::clone(post?);
-            let kind = (post.visibility, post.details.references.original.is_some());
-            let author = authors.get(&post.author).filter(|author| may_see(surface, viewer, kind, author))?;
-            Some(VisiblePost { post, author: author.clone() })
+        let authors = posts.iter().map(|post| post.author).collect();
+        let authors = self.authors(authors, least, author).await?;
+        let visible =
+            |found: &Option<StoredPost>| self.visible(found.as_ref()?.unchecked(), &authors, surface);
+        Ok(found.iter().map(visible).collect())
+    }
+
+    /// Returns the authors of these posts, and these others, whom the viewer may see. Makes one round trip; none without any.
+    async fn authors_of(
+        &self,
+        found: &[Option<StoredPost>],
+        others: impl Iterator<Item = UserId>,
+        selection: UserSelection,
+    ) -> Result<HashMap<UserId, VisibleUser>, Error> {
+        let posts = self.not_excluded(found).await?;
+        let authors = posts.iter().map(|post| post.author).chain(others).collect();
+        self.authors(authors, 0, selection.with_post_access()).await
+    }
+
+    /// Returns those of these posts whose authors have no block with the viewer.
+    async fn not_excluded<'f>(&self, found: &'f [Option<StoredPost>]) -> Result<Vec<&'f Arc<Post>>, Error> {
+        let exclusions = self.exclusions().await?;
+        let is_excluded = |post: &&Arc<Post>| {
+            exclusions.as_ref().is_some_and(|exclusions| exclusions.has_block_with(post.author))
         };
-        Ok(posts.into_iter().map(visible).collect())
+        let posts = found.iter().flatten().map(StoredPost::unchecked);
+        Ok(posts.filter(|post| !is_excluded(post)).collect())
+    }
+
+    /// Returns a post with its author, if the viewer may see it in this place, and its author.
+    fn visible(
+        &self,
+        post: &Arc<Post>,
+        authors: &HashMap<UserId, VisibleUser>,
+        surface: Surface,
+    ) -> Option<VisiblePost> {
+        let kind = (post.visibility, post.details.references.original.is_some());
+        let author = authors.get(&post.author)?;
+        may_see(surface, self.viewer.user(), kind, author)
+            .then(|| VisiblePost { post: Arc::clone(post), author: author.clone() })
     }
 
     /// Returns those of these authors, some of whom may be repeated, whom the viewer may see. Looks for `least` users: if

@@ -7,6 +7,7 @@
 //!
 //! Not here: the rule who may see a post (`app::visibility`), and how the lists are kept (`app::post`).
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -40,12 +41,14 @@ pub struct VisibleReferrers {
     pub has_previous: bool,
     /// True if there may be entries after the part.
     pub has_next: bool,
+    /// True if the part ends because it has looked at as many limited entries as a page may.
+    pub is_exhausted: bool,
 }
 
 impl<L: Load> Visible<'_, L> {
     /// Returns a part of the posts that refer to a post, newest first. The caller has found the post to be visible. Makes
-    /// three round trips: for the entries, the listed posts and their authors; plus one query if the post is archived, and one
-    /// round trip if the viewer may see limited entries.
+    /// three round trips: for the entries; for the listed posts; and for their authors, and the limited posts that the viewer
+    /// may see. Makes one query more if the post is archived.
     pub async fn referrers(
         &self,
         (target, kind): (PostId, ReferrerKind),
@@ -55,15 +58,17 @@ impl<L: Load> Visible<'_, L> {
         let limited = self.signed_in().map_or(0, |_| budget::take_limited_entries(LIMITED, FEW_LIMITED));
         let page = self.load.load(Referrers { target, kind, window, limited }).await?;
         let listed = self.stored(page.listed.entries.iter().copied());
-        let (listed, visible) = try_join(listed, self.seen_limited(&page)).await?;
-        let part = Part::of(&page, &window, visible.iter().map(|entry| entry.post));
-        let is_in_part = |entry: &&LimitedEntry| part.entries.contains(&entry.post);
-        let limited = self.stored(visible.iter().filter(is_in_part).map(|entry| entry.post));
-        let (listed, limited) = try_join(self.checked(&listed, author), limited).await?;
-        let limited = self.checked(&limited, author).await?;
-        let mut posts: Vec<VisiblePost> = listed.into_iter().chain(limited).flatten().collect();
-        posts.retain(|post| part.entries.contains(&post.post.id));
-        posts.sort_unstable_by_key(|post| std::cmp::Reverse(post.post.id));
+        let (listed, mut limited) = try_join(listed, self.seen_limited(&page)).await?;
+        let part = Part::of(&page, &window, limited.iter().map(|entry| entry.post));
+        limited.retain(|entry| part.entries.contains(&entry.post));
+        let authors = self.authors_of(&listed, limited.iter().map(|entry| entry.author), author);
+        let limited = self.stored(limited.iter().map(|entry| entry.post));
+        let (authors, limited) = try_join(authors, limited).await?;
+        let found = listed.iter().chain(limited.iter()).flatten();
+        let found = found.filter(|found| part.entries.contains(&found.unchecked().id));
+        let posts = found.filter_map(|found| self.visible(found.unchecked(), &authors, Surface::Referrers));
+        let mut posts: Vec<VisiblePost> = posts.collect();
+        posts.sort_unstable_by_key(|post| Reverse(post.post.id));
         posts.dedup_by_key(|post| post.post.id);
         Ok(part.with(posts))
     }
@@ -99,20 +104,6 @@ impl<L: Load> Visible<'_, L> {
         let posts: Arc<[Listed]> = posts.map(Listed::Id).collect();
         if posts.is_empty() { Ok(Arc::new([])) } else { self.post_records(posts).await }
     }
-
-    /// Returns these posts, or the reposts among them, with their authors; `None` for those that the viewer may not see.
-    /// Makes one round trip; none without posts.
-    async fn checked(
-        &self,
-        posts: &[Option<StoredPost>],
-        author: UserSelection,
-    ) -> Result<Vec<Option<VisiblePost>>, Error> {
-        if posts.is_empty() {
-            Ok(Vec::new())
-        } else {
-            self.of_records(posts, author, Surface::Referrers).await
-        }
-    }
 }
 
 /// The entries of a part of a list, visible or not.
@@ -121,6 +112,7 @@ struct Part {
     outermost: Option<PostId>,
     has_previous: bool,
     has_next: bool,
+    is_exhausted: bool,
 }
 
 impl Part {
@@ -137,19 +129,15 @@ impl Part {
             Direction::Forward => listed.entries.last().copied(),
             Direction::Backward => listed.entries.first().copied(),
         };
-        let ends = [
-            outermost_listed.filter(|_| has_more_listed),
-            read.last().map(|entry| entry.post).filter(|_| *has_more_limited),
-        ];
-        // The nearer of the two ends.
-        let end = ends
-            .into_iter()
-            .flatten()
-            .reduce(|one, other| if direction.is_before(one, other) { one } else { other });
+        let end_of_listed = outermost_listed.filter(|_| has_more_listed);
+        let end_of_limited = read.last().map(|entry| entry.post).filter(|_| *has_more_limited);
+        // The nearer of the two.
+        let nearer = |one, other| if direction.is_before(one, other) { one } else { other };
+        let end = end_of_listed.into_iter().chain(end_of_limited).reduce(nearer);
         let mut entries: Vec<PostId> = listed.entries.iter().copied().chain(limited).collect();
         entries.retain(|entry| end.is_none_or(|end| !direction.is_before(end, *entry)));
         match direction {
-            Direction::Forward => entries.sort_unstable_by_key(|entry| std::cmp::Reverse(*entry)),
+            Direction::Forward => entries.sort_unstable_by_key(|entry| Reverse(*entry)),
             Direction::Backward => entries.sort_unstable(),
         }
         entries.dedup();
@@ -161,12 +149,13 @@ impl Part {
             Direction::Forward => (listed.has_previous, has_more),
             Direction::Backward => (has_more, listed.has_next),
         };
-        Self { entries: entries.into_iter().collect(), outermost, has_previous, has_next }
+        let is_exhausted = !is_cut && end.is_some() && end == end_of_limited;
+        Self { entries: entries.into_iter().collect(), outermost, has_previous, has_next, is_exhausted }
     }
 
     fn with(self, posts: Vec<VisiblePost>) -> VisibleReferrers {
-        let Self { outermost, has_previous, has_next, .. } = self;
-        VisibleReferrers { posts, outermost, has_previous, has_next }
+        let Self { outermost, has_previous, has_next, is_exhausted, .. } = self;
+        VisibleReferrers { posts, outermost, has_previous, has_next, is_exhausted }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::harness::request::{FOR_A_MINUTE, cache_control};
 use crate::harness::world::{Person, World};
 
 /// A query to an object of each type whose responses may be public, with `…` for the selection.
-const PATHS: [(&str, &str); 19] = [
+const PATHS: [(&str, &str); 21] = [
     ("User", "{ user(by: { username: \"ann0\" }) { … } }"),
     ("Post", "{ user(by: { username: \"ann0\" }) { posts { nodes { … } } } }"),
     ("PostEdit", "{ post(id: \"UG9zdDox\") { edits { … } } }"),
@@ -24,6 +24,8 @@ const PATHS: [(&str, &str); 19] = [
     ("PostConnection", "{ user(by: { username: \"ann0\" }) { posts { … } } }"),
     ("PostEdge", "{ user(by: { username: \"ann0\" }) { posts { edges { … } } } }"),
     ("ReplyConnection", "{ user(by: { username: \"ann0\" }) { posts { nodes { replies { … } } } } }"),
+    ("RepostConnection", "{ user(by: { username: \"ann0\" }) { posts { nodes { repostedBy { … } } } } }"),
+    ("RepostEdge", "{ user(by: { username: \"ann0\" }) { posts { nodes { repostedBy { edges { … } } } } } }"),
     ("PageInfo", "{ user(by: { username: \"ann0\" }) { followers { pageInfo { … } } } }"),
     ("FollowersByRegion", "{ user(by: { username: \"ann0\" }) { followersByRegion { … } } }"),
     ("RegionShare", "{ user(by: { username: \"ann0\" }) { followersByRegion { regions { … } } } }"),

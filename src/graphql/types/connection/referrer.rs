@@ -5,11 +5,11 @@ use std::sync::Arc;
 use async_graphql::{Enum, Object};
 
 use crate::app::error::Error;
-use crate::app::visibility::{UserSelection, VisiblePost, VisibleReferrers};
+use crate::app::visibility::{UserSelection, VisiblePost};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::ReferrerList;
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
-use crate::graphql::page::{Part, PartOf, Rows, fill_visible};
+use crate::graphql::page::{PartOf, Rows, fill_visible};
 use crate::graphql::paging::Paging;
 use crate::graphql::preloaded::List;
 use crate::graphql::selection::{Selected, Wants, user_selection};
@@ -33,8 +33,8 @@ pub(in crate::graphql) enum ReplyOrder {
 pub(in crate::graphql) struct ReplyConnection(PostPage);
 
 impl ReplyConnection {
-    /// Loads a page of a list. Makes three round trips: for the list, the posts and their authors; one more if the viewer may
-    /// see limited entries, and a bounded number to replace posts that the viewer may not see.
+    /// Loads a page of a list. Makes three round trips: for the list, the posts and their authors; and three more to replace
+    /// posts that the viewer may not see, if there are any.
     pub(in crate::graphql) async fn load(
         scope: &Arc<Scope>,
         list: ReferrerList,
@@ -94,11 +94,12 @@ impl Rows for Referrers<'_> {
     type Position = PostId;
     type Node = VisiblePost;
 
+    // At rest, only blocks hide listed entries. Each refill takes three round trips.
+    const REFILLS: &'static [usize] = &[200];
+
     async fn part(&self, window: Window<PostId>) -> Result<PartOf<Self>, Error> {
         let ReferrerList { target, kind } = self.list;
         let found = self.scope.visible().referrers((target, kind), window, self.author).await?;
-        let VisibleReferrers { posts, outermost, has_previous, has_next } = found;
-        let posts = posts.into_iter().map(|post| (post.post.id, post)).collect();
-        Ok(Part::new(posts, outermost, has_previous, has_next))
+        Ok(PartOf::<Self>::of_referrers(found))
     }
 }
