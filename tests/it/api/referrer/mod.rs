@@ -21,8 +21,8 @@ use crate::harness::world::{Person, World, user_of};
 
 /// Plays random worlds. A post is archived when its author has two newer ones.
 async fn every_viewer_sees_the_referrers_that_a_naive_model_says(kind: Kind) {
-    let database = Database::new(kind).await;
     for number in 0..u64::from(cases(20).min(if kind == Kind::Sqlite { 20 } else { 1 })) {
+        let database = Database::new(kind).await;
         let mut play = Play::new(&database, case::seed(number)).await;
         for _ in 0..4 {
             play.round(25).await;

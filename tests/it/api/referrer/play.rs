@@ -41,7 +41,6 @@ fn user_id(user: usize) -> UserId {
 
 impl Play {
     pub(super) async fn new(database: &Database, seed: u64) -> Self {
-        database.execute("DELETE FROM posts; DELETE FROM referrers; DELETE FROM edits").await;
         let options = [
             ["--post-hot-limit", "2"],
             ["--post-publishes-per-author", "100000"],

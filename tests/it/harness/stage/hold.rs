@@ -92,7 +92,10 @@ async fn hold(
             stage.check_confirmed_reposts(user).await;
         }
     }
-    if let Ok(Findings { wrong_referrals, miscounted_referrals, .. }) = check_posts(&stage.app, false).await {
+    if std::env::var_os("HOLD_NO_CHECK").is_none()
+        && let Ok(Findings { wrong_referrals, miscounted_referrals, .. }) =
+            check_posts(&stage.app, false).await
+    {
         let found = (wrong_referrals, miscounted_referrals);
         assert_eq!(found, (0, 0), "{held:?} held at {stop:?}, {meanwhile:?}: in progress");
     }
