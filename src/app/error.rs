@@ -203,6 +203,8 @@ pub enum Field {
     ExpiresAt,
     Note,
     Reason,
+    ReportedUser,
+    ReportedPost,
     ReportId,
 }
 

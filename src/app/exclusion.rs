@@ -41,8 +41,6 @@ const OVERHEAD: u64 = 100;
 /// Maximum number of shards of the cache, each with a lock of its own.
 const MOST_SHARDS: u64 = 256;
 
-const ONESELF: &str = "You cannot mute or unmute yourself.";
-
 static NONE: LazyLock<Arc<Exclusions>> = LazyLock::new(Arc::default);
 
 /// This process's cache of exclusions.
@@ -107,7 +105,7 @@ impl App {
             let message = "The end of a mute must be in the future.";
             return Err(Error::rule(Reason::Invalid, Field::Until, message));
         }
-        self.check_other(signed_in, other, ONESELF).await?;
+        self.check_other(signed_in, other, "You cannot mute yourself.").await?;
         self.enter(Feature::Exclusions).await?;
         self.add_ties(&[(signed_in.user, other)]).await?;
         let mute = Mute { since, until, scope };
@@ -163,7 +161,7 @@ impl App {
     /// round trips.
     pub async fn unmute(&self, viewer: &Viewer, other: UserId) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
-        self.check_other(signed_in, other, ONESELF).await?;
+        self.check_other(signed_in, other, "You cannot unmute yourself.").await?;
         let unmute = exclusion::unmute(self.keys(), signed_in.user, other, self.change_limit());
         let version = self.write_sessions(signed_in.user, "unmute", unmute).await?;
         signed_in.exclusions.raise(version.map_err(too_many_changes)?);

@@ -34,31 +34,89 @@ use crate::model::session::SessionId;
 const FORMAT: u8 = 1;
 /// Number of bytes before the position.
 const HEAD: usize = 10;
-/// The range of valid list codes.
-const CODES: std::ops::RangeInclusive<u8> = 1..=17;
 
 /// A list whose positions are encoded as cursors.
 pub(super) trait List: Copy {
     /// A position in the list.
     type Position;
+    /// What owns the list, as errors name it.
+    const OWNER: &'static str = "user";
 
-    /// Returns the list's code, which is part of the cursor format.
-    fn code(self) -> u8;
+    fn code(self) -> ListCode;
     /// Returns the number of the user or post that has the list.
     fn owner(self) -> u64;
     fn print_position(place: &Self::Position) -> Vec<u8>;
     fn parse_position(bytes: &[u8]) -> Option<Self::Position>;
 }
 
+/// Declares the codes of lists, each with the type whose positions its cursors contain, and with the fields of the
+/// schema that issue and accept its cursors.
+macro_rules! list_codes {
+    ($($name:ident = $code:literal, $list:ident, [$(($object:literal, $field:literal)),*];)*) => {
+        /// The code of a list, which is part of the cursor format.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(super) enum ListCode {
+            $($name = $code,)*
+        }
+
+        impl ListCode {
+            /// Returns the code with this number, if there is one.
+            fn of(number: u8) -> Option<Self> {
+                match number {
+                    $($code => Some(Self::$name),)*
+                    _ => None,
+                }
+            }
+
+            /// Returns the code of the list whose cursors a field accepts; `None` if the field accepts no cursors.
+            pub(super) fn of_field(object: &str, field: &str) -> Option<Self> {
+                match (object, field) {
+                    $($(($object, $field) => Some(Self::$name),)*)*
+                    _ => None,
+                }
+            }
+
+            /// Returns true if these bytes encode a position in a list with this code.
+            fn is_position(self, bytes: &[u8]) -> bool {
+                match self {
+                    $(Self::$name => $list::parse_position(bytes).is_some(),)*
+                }
+            }
+        }
+    };
+}
+
+list_codes! {
+    Followers = 1, UserList, [("User", "followers")];
+    Following = 2, UserList, [("User", "following")];
+    Mutuals = 3, UserList, [("User", "mutuals")];
+    KnownFollowers = 4, UserList, [("User", "knownFollowers")];
+    Posts = 5, PostList, [("User", "posts")];
+    Timeline = 6, TimelineList, [("Viewer", "timeline"), ("Subscription", "timeline")];
+    Muted = 7, ViewerList, [("Viewer", "muted")];
+    Blocked = 8, ViewerList, [("Viewer", "blocked")];
+    Requests = 9, ViewerList, [("Viewer", "followRequests")];
+    SentRequests = 10, ViewerList, [("Viewer", "sentFollowRequests")];
+    Accounts = 11, AccountList, [("Moderation", "accounts")];
+    Reports = 12, ReportList, [("Moderation", "reports")];
+    Log = 13, LogList, [("Moderation", "log")];
+    Invites = 14, InviteList, [("Moderation", "invites")];
+    Export = 15, ExportList, [];
+    Replies = 16, ReferrerList, [("Post", "replies")];
+    Quotes = 17, ReferrerList, [("Post", "quotes")];
+    Reposts = 18, ReferrerList, [("Post", "repostedBy")];
+}
+
 impl List for UserList {
     type Position = Position;
 
-    fn code(self) -> u8 {
+    fn code(self) -> ListCode {
         match self.kind {
-            ListKind::Followers => 1,
-            ListKind::Following => 2,
-            ListKind::Mutuals => 3,
-            ListKind::KnownFollowers => 4,
+            ListKind::Followers => ListCode::Followers,
+            ListKind::Following => ListCode::Following,
+            ListKind::Mutuals => ListCode::Mutuals,
+            ListKind::KnownFollowers => ListCode::KnownFollowers,
         }
     }
 
@@ -85,12 +143,12 @@ pub(super) struct ViewerList {
 impl List for ViewerList {
     type Position = Position;
 
-    fn code(self) -> u8 {
+    fn code(self) -> ListCode {
         match self.kind {
-            OwnList::Muted => 7,
-            OwnList::Blocked => 8,
-            OwnList::Requests => 9,
-            OwnList::SentRequests => 10,
+            OwnList::Muted => ListCode::Muted,
+            OwnList::Blocked => ListCode::Blocked,
+            OwnList::Requests => ListCode::Requests,
+            OwnList::SentRequests => ListCode::SentRequests,
         }
     }
 
@@ -127,8 +185,8 @@ pub(super) struct PostList {
 impl List for PostList {
     type Position = PostId;
 
-    fn code(self) -> u8 {
-        5
+    fn code(self) -> ListCode {
+        ListCode::Posts
     }
 
     fn owner(self) -> u64 {
@@ -153,12 +211,13 @@ pub(super) struct ReferrerList {
 
 impl List for ReferrerList {
     type Position = PostId;
+    const OWNER: &'static str = "post";
 
-    fn code(self) -> u8 {
+    fn code(self) -> ListCode {
         match self.kind {
-            ReferrerKind::Reply => 16,
-            ReferrerKind::Quote => 17,
-            ReferrerKind::Repost => 18,
+            ReferrerKind::Reply => ListCode::Replies,
+            ReferrerKind::Quote => ListCode::Quotes,
+            ReferrerKind::Repost => ListCode::Reposts,
         }
     }
 
@@ -191,8 +250,8 @@ pub(super) struct TimelinePosition {
 impl List for TimelineList {
     type Position = TimelinePosition;
 
-    fn code(self) -> u8 {
-        6
+    fn code(self) -> ListCode {
+        ListCode::Timeline
     }
 
     fn owner(self) -> u64 {
@@ -239,8 +298,8 @@ pub(super) struct AccountList(pub(super) UserId);
 impl List for AccountList {
     type Position = Position;
 
-    fn code(self) -> u8 {
-        11
+    fn code(self) -> ListCode {
+        ListCode::Accounts
     }
 
     fn owner(self) -> u64 {
@@ -263,8 +322,8 @@ pub(super) struct ReportList(pub(super) UserId);
 impl List for ReportList {
     type Position = ReportId;
 
-    fn code(self) -> u8 {
-        12
+    fn code(self) -> ListCode {
+        ListCode::Reports
     }
 
     fn owner(self) -> u64 {
@@ -287,8 +346,8 @@ pub(super) struct LogList(pub(super) UserId);
 impl List for LogList {
     type Position = LogId;
 
-    fn code(self) -> u8 {
-        13
+    fn code(self) -> ListCode {
+        ListCode::Log
     }
 
     fn owner(self) -> u64 {
@@ -313,8 +372,8 @@ pub(super) struct InviteList(pub(super) UserId);
 impl List for InviteList {
     type Position = InvitePosition;
 
-    fn code(self) -> u8 {
-        14
+    fn code(self) -> ListCode {
+        ListCode::Invites
     }
 
     fn owner(self) -> u64 {
@@ -339,8 +398,8 @@ pub(super) struct ExportList(pub(super) UserId);
 impl List for ExportList {
     type Position = ExportPosition;
 
-    fn code(self) -> u8 {
-        15
+    fn code(self) -> ListCode {
+        ListCode::Export
     }
 
     fn owner(self) -> u64 {
@@ -411,63 +470,27 @@ mod number {
 
 /// Encodes a position in a list as a cursor.
 pub(super) fn print<L: List>(list: L, place: &L::Position) -> String {
-    let mut bytes = vec![FORMAT, list.code()];
+    let mut bytes = vec![FORMAT, list.code() as u8];
     bytes.extend(list.owner().to_be_bytes());
     bytes.extend(L::print_position(place));
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Returns the code of the list whose cursors a field accepts; `None` if the field accepts no cursors.
-pub(super) fn code_of(object: &str, field: &str) -> Option<u8> {
-    Some(match (object, field) {
-        ("User", "followers") => 1,
-        ("User", "following") => 2,
-        ("User", "mutuals") => 3,
-        ("User", "knownFollowers") => 4,
-        ("User", "posts") => 5,
-        ("Viewer" | "Subscription", "timeline") => 6,
-        ("Viewer", "muted") => 7,
-        ("Viewer", "blocked") => 8,
-        ("Viewer", "followRequests") => 9,
-        ("Viewer", "sentFollowRequests") => 10,
-        ("Moderation", "accounts") => 11,
-        ("Moderation", "reports") => 12,
-        ("Moderation", "log") => 13,
-        ("Moderation", "invites") => 14,
-        ("Post", "replies") => 16,
-        ("Post", "quotes") => 17,
-        ("Post", "repostedBy") => 18,
-        _ => return None,
-    })
-}
-
 /// Checks that an argument is a cursor of a list with this code. Does not check the owner.
-pub(super) fn check(argument: &str, code: Option<u8>, cursor: &str) -> Result<(), Error> {
+pub(super) fn check(argument: &str, code: Option<ListCode>, cursor: &str) -> Result<(), Error> {
     let Some(code) = code else { return Ok(()) };
     match read(cursor) {
         Some((other, ..)) if other != code => {
             Err(Error::Invalid(format!("`{argument}` is a cursor of another list.")))
         }
-        Some((_, _, place)) if is_place(code, &place) => Ok(()),
+        Some((_, _, place)) if code.is_position(&place) => Ok(()),
         Some(_) | None => Err(Error::Invalid(format!("`{argument}` is not a cursor issued by this server."))),
-    }
-}
-
-/// Returns true if these bytes encode a position in a list with this code.
-fn is_place(code: u8, bytes: &[u8]) -> bool {
-    match code {
-        5 | 16 | 17 => PostList::parse_position(bytes).is_some(),
-        6 => TimelineList::parse_position(bytes).is_some(),
-        12 => ReportList::parse_position(bytes).is_some(),
-        13 => LogList::parse_position(bytes).is_some(),
-        14 => InviteList::parse_position(bytes).is_some(),
-        _ => parse_entry(bytes).is_some(),
     }
 }
 
 /// Parses the cursor in an argument as a position in this list.
 pub(super) fn parse<L: List>(argument: &str, list: L, cursor: &str) -> Result<L::Position, Error> {
-    let invalid = |why| Err(Error::Invalid(format!("`{argument}` {why}.")));
+    let invalid = |why: &str| Err(Error::Invalid(format!("`{argument}` {why}.")));
     let garbage = "is not a cursor issued by this server";
     let Some((code, owner, place)) = read(cursor) else {
         return invalid(garbage);
@@ -476,25 +499,17 @@ pub(super) fn parse<L: List>(argument: &str, list: L, cursor: &str) -> Result<L:
         return invalid("is a cursor of another list");
     }
     if owner != list.owner() {
-        let is_of_post = matches!(code, 16 | 17);
-        let whose = if is_of_post {
-            "is a cursor of another post's list"
-        } else {
-            "is a cursor of another user's list"
-        };
-        return invalid(whose);
+        return invalid(&format!("is a cursor of another {}'s list", L::OWNER));
     }
     L::parse_position(&place).map_or_else(|| invalid(garbage), Ok)
 }
 
 /// Decodes a cursor into its list code, owner and position.
-fn read(cursor: &str) -> Option<(u8, u64, Vec<u8>)> {
+fn read(cursor: &str) -> Option<(ListCode, u64, Vec<u8>)> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let (head, place) = bytes.split_at_checked(HEAD)?;
     let (&[format, code], owner) = head.split_first_chunk()?;
-    if format != FORMAT || !CODES.contains(&code) {
-        return None;
-    }
+    let code = ListCode::of(code).filter(|_| format == FORMAT)?;
     let owner = u64::from_be_bytes(owner.try_into().ok()?);
     (owner > 0).then(|| (code, owner, place.to_vec()))
 }
@@ -516,6 +531,20 @@ mod tests {
         let error = |list| parse("after", list, &cursor).unwrap_err().to_string();
         assert_eq!(error(list(ListKind::Following, 7)), "`after` is a cursor of another list.");
         assert_eq!(error(list(ListKind::Followers, 8)), "`after` is a cursor of another user's list.");
+    }
+
+    #[test]
+    fn a_cursor_of_each_kind_of_referrers_is_valid_for_its_own_post_only() {
+        let (target, place) = (PostId::new(7).unwrap(), PostId::new(9).unwrap());
+        for kind in [ReferrerKind::Reply, ReferrerKind::Quote, ReferrerKind::Repost] {
+            let list = ReferrerList { target, kind };
+            let cursor = print(list, &place);
+            assert_eq!(parse("after", list, &cursor).unwrap(), place);
+            check("after", Some(list.code()), &cursor).unwrap();
+            let error =
+                parse("after", ReferrerList { target: place, kind }, &cursor).unwrap_err().to_string();
+            assert_eq!(error, "`after` is a cursor of another post's list.");
+        }
     }
 
     #[test]

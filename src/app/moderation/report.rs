@@ -43,7 +43,8 @@ impl App {
         };
         let reported = match target {
             ReportTarget::User(user) => {
-                let user = self.check_other(signed_in, user, REPORT_ONESELF).await?.id;
+                let named = (user, Field::ReportedUser);
+                let user = self.check_named(signed_in, named, REPORT_ONESELF).await?.id;
                 Reported { user, post: None }
             }
             ReportTarget::Post(post) => {
@@ -70,10 +71,10 @@ impl App {
         let found = visible.posts(Arc::new([Listed::Id(post)]), UserSelection::NONE).await?;
         match found.into_iter().flatten().next().map(|found| found.post.author) {
             Some(author) if author == signed_in.user => {
-                Err(Error::rule(Reason::Oneself, Field::PostId, REPORT_ONESELF))
+                Err(Error::rule(Reason::Oneself, Field::ReportedPost, REPORT_ONESELF))
             }
             Some(author) => Ok(author),
-            None => Err(Error::rule(Reason::NotFound, Field::PostId, "This post does not exist.")),
+            None => Err(Error::rule(Reason::NotFound, Field::ReportedPost, "This post does not exist.")),
         }
     }
 

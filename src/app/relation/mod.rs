@@ -26,16 +26,13 @@ use crate::store::bucket::{Limit, Throttled};
 use crate::store::follow::{Followed, NewFollow};
 use crate::store::user;
 
-const FOLLOW_ONESELF: &str = "You cannot follow or unfollow yourself.";
-const BLOCK_ONESELF: &str = "You cannot block or unblock yourself.";
-
 impl App {
     /// Makes the viewer follow another user or, if the other user's account is private, requests to follow them.
     /// Idempotent; a repeated follow or request keeps its time. Makes six round trips, plus two if the viewer has a
     /// timeline.
     pub async fn follow(&self, viewer: &Viewer, followee: UserId) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
-        let other = self.check_other(signed_in, followee, FOLLOW_ONESELF).await?;
+        let other = self.check_other(signed_in, followee, "You cannot follow yourself.").await?;
         let follow = NewFollow { followee, at: self.now(), is_private: other.is_private == Some(true) };
         let throttle = Some(self.change_limit());
         let Written { followed, version } = self.write_follows(&[(signed_in.user, follow)], throttle).await?;
@@ -50,7 +47,7 @@ impl App {
                 let message = "You block this user. Unblock them first.";
                 Err(Error::rule(Reason::Blocked, Field::UserId, message))
             }
-            Some(Followed::Blocked) => Err(no_such_user()),
+            Some(Followed::Blocked) => Err(no_such_user(Field::UserId)),
             Some(Followed::Throttled(throttled)) => Err(too_many_changes(*throttled)),
             Some(Followed::Added(_) | Followed::Already(_)) | None => Ok(()),
         }
@@ -60,7 +57,7 @@ impl App {
     /// trips.
     pub async fn unfollow(&self, viewer: &Viewer, followee: UserId) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
-        self.check_other(signed_in, followee, FOLLOW_ONESELF).await?;
+        self.check_other(signed_in, followee, "You cannot unfollow yourself.").await?;
         let edge = Edge { follower: signed_in.user, followee };
         signed_in.exclusions.raise(self.change_follow(edge, Change::End).await?);
         Ok(())
@@ -68,23 +65,32 @@ impl App {
 
     /// Removes another user from the viewer's followers. Idempotent. Makes six round trips.
     pub async fn remove_follower(&self, viewer: &Viewer, follower: UserId) -> Result<(), Error> {
-        self.change_follower(viewer, follower, Change::End).await
+        let oneself = "You cannot remove yourself from your followers.";
+        self.change_follower(viewer, follower, Change::End, oneself).await
     }
 
     /// Accepts another user's request to follow the viewer. Without a request, does nothing. Makes six round trips,
     /// plus two if the other user has a timeline.
     pub async fn accept_follow_request(&self, viewer: &Viewer, follower: UserId) -> Result<(), Error> {
-        self.change_follower(viewer, follower, Change::Accept).await
+        let oneself = "You cannot accept a follow request from yourself.";
+        self.change_follower(viewer, follower, Change::Accept, oneself).await
     }
 
     /// Rejects another user's request to follow the viewer. Without a request, does nothing. Makes six round trips.
     pub async fn reject_follow_request(&self, viewer: &Viewer, follower: UserId) -> Result<(), Error> {
-        self.change_follower(viewer, follower, Change::EndRequest).await
+        let oneself = "You cannot reject a follow request from yourself.";
+        self.change_follower(viewer, follower, Change::EndRequest, oneself).await
     }
 
-    async fn change_follower(&self, viewer: &Viewer, follower: UserId, change: Change) -> Result<(), Error> {
+    async fn change_follower(
+        &self,
+        viewer: &Viewer,
+        follower: UserId,
+        change: Change,
+        oneself: &str,
+    ) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
-        self.check_other(signed_in, follower, FOLLOW_ONESELF).await?;
+        self.check_other(signed_in, follower, oneself).await?;
         self.change_follow(Edge { follower, followee: signed_in.user }, change).await.map(drop)
     }
 
@@ -93,7 +99,7 @@ impl App {
     /// the process.
     pub async fn block(&self, viewer: &Viewer, other: UserId) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
-        self.check_other(signed_in, other, BLOCK_ONESELF).await?;
+        self.check_other(signed_in, other, "You cannot block yourself.").await?;
         self.enter(Feature::Boundaries).await?;
         let Some(version) = self.write_block(signed_in.user, other, self.now()).await? else {
             let limit = self.0.rules.relation.relation_block_limit;
@@ -107,7 +113,7 @@ impl App {
     /// Lifts the viewer's block of another user. Idempotent. Does not restore follows. Makes five round trips.
     pub async fn unblock(&self, viewer: &Viewer, other: UserId) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
-        let checked = self.check_other(signed_in, other, BLOCK_ONESELF).await;
+        let checked = self.check_other(signed_in, other, "You cannot unblock yourself.").await;
         // Users who have blocked each other at the same time do not see each other, and yet may unblock each other.
         let blocks = self.exclusions(signed_in).await?.blocked_since(other).is_some();
         if blocks || checked.is_ok() {
@@ -130,13 +136,23 @@ impl App {
         other: UserId,
         oneself: &str,
     ) -> Result<User, Error> {
+        self.check_named(viewer, (other, Field::UserId), oneself).await
+    }
+
+    /// Checks a user as [`check_other`](Self::check_other), whom another input names.
+    pub(super) async fn check_named(
+        &self,
+        viewer: &SignedIn,
+        (other, field): (UserId, Field),
+        oneself: &str,
+    ) -> Result<User, Error> {
         if viewer.user == other {
-            return Err(Error::rule(Reason::Oneself, Field::UserId, oneself));
+            return Err(Error::rule(Reason::Oneself, field, oneself));
         }
         let read = user::read(self.keys(), other, UserFields::PRIVATE);
         let read = async { Ok(read.send("edge: other", self.store()).await?) };
         let (user, is_hidden) = try_join(read, self.is_hidden(self, viewer, other)).await?;
-        user.filter(|_| !is_hidden).ok_or_else(no_such_user)
+        user.filter(|_| !is_hidden).ok_or_else(|| no_such_user(field))
     }
 }
 
@@ -146,6 +162,6 @@ pub(super) fn too_many_changes(Throttled(wait): Throttled) -> Error {
 }
 
 /// Returns the error about a user who does not exist, or whom the viewer may not see: the two are not distinguishable.
-fn no_such_user() -> Error {
-    Error::rule(Reason::NotFound, Field::UserId, "This user does not exist.")
+fn no_such_user(field: Field) -> Error {
+    Error::rule(Reason::NotFound, field, "This user does not exist.")
 }

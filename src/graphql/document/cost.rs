@@ -16,8 +16,11 @@ use crate::graphql::paging::page_size;
 
 /// Maximum depth of fields, except in introspection, which has its own limits.
 const MOST_LEVELS: usize = 12;
-/// Maximum number of `__schema` and `__type` selections in an operation.
-const MOST_INTROSPECTIONS: usize = 3;
+/// Maximum number of `__schema` selections in an operation, each of which can return all types.
+const MOST_SCHEMAS: usize = 3;
+/// Maximum number of `__type` selections in an operation, each of which returns a single type. Tools select several, to
+/// find out which fields of introspection a server has.
+const MOST_TYPES: usize = 10;
 /// Maximum number of occurrences of the same introspection list on the path to a field. Each occurrence multiplies the
 /// response size.
 const MOST_REPEATED: usize = 2;
@@ -34,28 +37,55 @@ pub(in crate::graphql) struct Costs {
     parts: u64,
     /// True if the operation has a field that hashes a password.
     has_sign_in: bool,
-    /// Number of `__schema` and `__type` selections.
-    introspections: usize,
+    introspections: Introspections,
+}
+
+/// The numbers of selections that begin an introspection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Introspections {
+    schemas: usize,
+    types: usize,
+}
+
+impl Introspections {
+    /// Adds a selection of `__schema` or `__type`.
+    fn add(&mut self, field: &str) -> Result<(), RequestError> {
+        let (schemas, types) = if field == "__schema" { (1, 0) } else { (0, 1) };
+        self.add_all(Self { schemas, types })
+    }
+
+    /// Adds the selections of another operation. Fails beyond a limit.
+    fn add_all(&mut self, Self { schemas, types }: Self) -> Result<(), RequestError> {
+        self.schemas += schemas;
+        self.types += types;
+        for (count, most, what) in
+            [(self.schemas, MOST_SCHEMAS, "__schema"), (self.types, MOST_TYPES, "__type")]
+        {
+            if count > most {
+                return Err(RequestError::too_complex(&format!(
+                    "it selects `{what}` more than {most} times"
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Rejects operations that together exceed the limits for a single operation.
 pub(in crate::graphql) fn check_together<'a>(
     all: impl Iterator<Item = &'a Costs>,
 ) -> Result<(), RequestError> {
-    let (mut total, mut sign_ins, mut introspections) = (0_u64, 0, 0);
+    let (mut total, mut sign_ins, mut introspections) = (0_u64, 0, Introspections::default());
     for costs in all {
         total = total.saturating_add(costs.total());
         sign_ins += u32::from(costs.has_sign_in);
-        introspections += costs.introspections;
+        introspections.add_all(costs.introspections)?;
         if total > costs.limit {
             return Err(too_many(costs.limit));
         }
     }
     if sign_ins > 1 {
         return Err(too_many_sign_ins());
-    }
-    if introspections > MOST_INTROSPECTIONS {
-        return Err(too_many_introspections());
     }
     Ok(())
 }
@@ -65,10 +95,6 @@ fn too_many(limit: u64) -> RequestError {
         "it costs more than {limit}, at 1 for an object and 0.1 for any other field. Request smaller pages, or fewer pages at once"
     );
     RequestError::too_complex(&what)
-}
-
-fn too_many_introspections() -> RequestError {
-    RequestError::too_complex(&format!("it selects the schema more than {MOST_INTROSPECTIONS} times"))
 }
 
 fn too_many_sign_ins() -> RequestError {
@@ -101,7 +127,7 @@ impl CostContext {
 
 impl Costs {
     pub(super) fn new(limit: u64) -> Self {
-        Self { limit, parts: 0, has_sign_in: false, introspections: 0 }
+        Self { limit, parts: 0, has_sign_in: false, introspections: Introspections::default() }
     }
 
     /// Returns the total cost: roughly the number of objects loaded.
@@ -150,10 +176,7 @@ impl Costs {
     ) -> Result<CostContext, RequestError> {
         if place.introspection.is_some() || field.name.starts_with("__") {
             if place.introspection.is_none() {
-                self.introspections += 1;
-            }
-            if self.introspections > MOST_INTROSPECTIONS {
-                return Err(too_many_introspections());
+                self.introspections.add(&field.name)?;
             }
             return introspect(place, field);
         }

@@ -7,6 +7,8 @@
 //! Not here: well-formedness. The parser reports malformed documents, with better messages.
 
 use std::fmt;
+use std::iter;
+use std::ops::Range;
 
 /// Maximum number of tokens in a document.
 const MOST_TOKENS: usize = 2_000;
@@ -52,6 +54,16 @@ pub(in crate::graphql) fn guard(document: &str) -> Result<(), LexError> {
         rest = after;
     }
     Ok(())
+}
+
+/// Returns the tokens of a document that has passed the guard, as ranges of its bytes.
+pub(super) fn tokens(document: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut rest = document.as_bytes();
+    iter::from_fn(move || {
+        let text = skip_ignored(rest);
+        (_, rest) = next(text).ok()??;
+        Some(document.len() - text.len()..document.len() - rest.len())
+    })
 }
 
 /// A token, reduced to what the limits need.

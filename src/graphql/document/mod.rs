@@ -1,7 +1,7 @@
 //! Prepares documents for execution: the steps from bytes to an operation that is safe to execute.
 //!
 //! 1. Check the bytes before parsing them ([`lexer`]).
-//! 2. Parse the document.
+//! 2. Remove its descriptions ([`description`]), and parse it.
 //! 3. Check its size with its fragments spread ([`expand`]).
 //! 4. Validate it and cache the result.
 //! 5. Select the operation and coerce its variables.
@@ -20,6 +20,7 @@
 
 mod argument;
 pub(super) mod cost;
+mod description;
 pub(super) mod entry;
 mod expand;
 pub(super) mod hash;
@@ -54,6 +55,7 @@ use quick_cache::sync::Cache;
 use crate::config::{GraphqlConfig, Switch};
 use crate::graphql::GraphqlRequest;
 use crate::graphql::document::cost::Costs;
+use crate::graphql::document::description::without_descriptions;
 use crate::graphql::document::entry::EntryCosts;
 use crate::graphql::document::hash::DocumentHash;
 use crate::graphql::document::lines::Lines;
@@ -280,7 +282,8 @@ impl Documents {
 /// Parses and validates a document.
 fn read(schema: &Valid<Schema>, text: &str) -> Result<Document, RequestError> {
     lexer::guard(text).map_err(RequestError::violation)?;
-    let parsed = Parser::new().recursion_limit(RECURSION).token_limit(TOKENS).parse_ast(text, "document");
+    let text = without_descriptions(text);
+    let parsed = Parser::new().recursion_limit(RECURSION).token_limit(TOKENS).parse_ast(&*text, "document");
     // Later errors are mostly consequences of the first error.
     let document = parsed.map_err(|error| rejected(Code::ParseFailed, 1, &error.errors))?;
     expand::guard(&document)?;
@@ -290,7 +293,7 @@ fn read(schema: &Valid<Schema>, text: &str) -> Result<Document, RequestError> {
     let executable = document.to_executable(schema).map_err(|error| invalid(&error.errors))?;
     let executable = executable.validate(schema).map_err(|error| invalid(&error.errors))?;
     usage::check(schema, &executable)?;
-    Ok(Document { executable, lines: Lines::of(text), is_trusted: false })
+    Ok(Document { executable, lines: Lines::of(&text), is_trusted: false })
 }
 
 /// Converts whole numbers to integers: 3.0 and 3 are the same number in JSON, and some languages serialize 3 as 3.0.

@@ -135,6 +135,8 @@ fn path(field: Field) -> Vec<&'static str> {
         Field::ReportId => "reportId",
         Field::Country => return vec!["input", "region", "country"],
         Field::Subdivision => return vec!["input", "region", "subdivision"],
+        Field::ReportedUser => return vec!["input", "target", "userId"],
+        Field::ReportedPost => return vec!["input", "target", "postId"],
     };
     vec!["input", name]
 }

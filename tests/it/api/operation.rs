@@ -243,8 +243,10 @@ async fn bombs_are_rejected_and_do_no_harm() {
         format!("{{ {} }}", many(25, &|number| format!("a{number}: countries {{ subdivisions {{ name }} }}"))),
         "{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }".to_owned(),
     ];
-    let many_schemas = many(4, &|number| format!("a{number}: __schema {{ queryType {{ name }} }}"));
-    assert_rejected(&world, &format!("{{ {many_schemas} }}"), Value::Null, "QUERY_TOO_COMPLEX").await;
+    for (count, one) in [(4, "__schema { queryType { name } }"), (11, "__type(name: \"User\") { name }")] {
+        let document = format!("{{ {} }}", many(count, &|number| format!("a{number}: {one}")));
+        assert_rejected(&world, &document, Value::Null, "QUERY_TOO_COMPLEX").await;
+    }
     let ids = format!("query ($x: ID!) {{ nodes(ids: [{}]) {{ id }} }}", many(950, &|_| "$x".to_owned()));
     assert_rejected(&world, &ids, json!({ "x": "A".repeat(100_000) }), "QUERY_TOO_COMPLEX").await;
     assert_rejected(&world, &ids, json!({ "x": "VXNlcjox" }), "BAD_USER_INPUT").await;
@@ -322,6 +324,30 @@ fragment FullType on __Type { kind name description specifiedByURL isOneOf
 fragment InputValue on __InputValue { name description type { ...TypeRef } defaultValue isDeprecated deprecationReason }
 fragment TypeRef on __Type { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name
     ofType { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } } } }";
+
+/// The document with which gql.tada finds out which fields of introspection a server has.
+const SUPPORT: &str = "query IntrospectionSupport {
+    directive: __type(name: \"__Directive\") { fields { name } } field: __type(name: \"__Field\") { fields { name } }
+    type: __type(name: \"__Type\") { fields { name } } input: __type(name: \"__InputValue\") { fields { name } } }";
+
+#[tokio::test]
+async fn tools_select_several_types_in_a_document() {
+    let world = World::new().await;
+    let data = world.data(None, SUPPORT, Value::Null).await;
+    for part in ["directive", "field", "type", "input"] {
+        let fields = data[part]["fields"].as_array().unwrap();
+        assert!(fields.iter().any(|field| field["name"] == "name"), "{data}");
+    }
+    let types = |count: usize| {
+        let types = (0..count).map(|number| format!("a{number}: __type(name: \"User\") {{ name }} "));
+        types.collect::<String>()
+    };
+    let all = format!("{{ {} a: __schema {{ description }} b: __schema {{ description }} }}", types(10));
+    world.data(None, &all, Value::Null).await;
+    let message =
+        assert_rejected(&world, &format!("{{ {} }}", types(11)), Value::Null, "QUERY_TOO_COMPLEX").await;
+    assert_eq!(message, "The document is too complex: it selects `__type` more than 10 times.");
+}
 
 #[tokio::test]
 async fn introspection_is_executed_unless_it_is_disabled() {
