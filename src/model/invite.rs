@@ -11,7 +11,7 @@ use crate::model::code::Code;
 use crate::model::moderator::Moderator;
 use crate::model::page::InListOrder;
 use crate::model::rng::Rng;
-use crate::model::text::{Rule, texts};
+use crate::model::text::{Form, Rule, texts};
 
 /// The code of an invite: 16 characters, which contain 80 random bits. A client that has the code can use the invite.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,7 +46,7 @@ impl fmt::Debug for InviteCode {
 texts! {
     /// A moderator's note on an invite: up to 200 characters, one line, possibly empty.
     #[derive(Default)]
-    InviteNote: Rule { subject: "A note", least: 0, most: 200, lines: false };
+    InviteNote: Rule { subject: "A note", least: 0, most: 200, form: Form::Line };
 }
 
 /// An invite.

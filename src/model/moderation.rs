@@ -12,7 +12,7 @@ use crate::model::id::{ParseIdError, PostId, ReportId, UserId};
 use crate::model::invite::InviteCode;
 use crate::model::moderator::Moderator;
 use crate::model::page::InListOrder;
-use crate::model::text::{Rule, texts};
+use crate::model::text::{Form, Rule, texts};
 
 /// The kinds of actions that the log records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,9 +114,9 @@ impl Objects {
 texts! {
     /// A moderator's note on an action: up to 1,000 characters, possibly empty.
     #[derive(Default)]
-    ActionNote: Rule { subject: "A note", least: 0, most: 1_000, lines: true };
+    ActionNote: Rule { subject: "A note", least: 0, most: 1_000, form: Form::Paragraphs };
     /// The reason that a user gives for a report: 1 to 1,000 characters.
-    ReportReason: Rule { subject: "A reason", least: 1, most: 1_000, lines: true };
+    ReportReason: Rule { subject: "A reason", least: 1, most: 1_000, form: Form::Paragraphs };
 }
 
 /// An action to record in the log.

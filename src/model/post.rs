@@ -7,13 +7,13 @@ use crate::model::clock::Timestamp;
 use crate::model::details::Details;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
-use crate::model::text::{Rule, Violation, texts};
+use crate::model::text::{Form, Rule, Violation, texts};
 
 texts! {
-    /// Content of a post: 1 to 2,000 characters of any script, line breaks allowed.
-    Content: Rule { subject: "The content of a post", least: 1, most: 2_000, lines: true };
+    /// Content of a post: 1 to 2,000 characters of any script, at least one of them visible, line breaks allowed.
+    Content: Rule { subject: "The content of a post", least: 1, most: 2_000, form: Form::Paragraphs };
     /// The name of the client that a post was written with, such as `web`: 1 to 50 characters, one line.
-    Platform: Rule { subject: "A platform", least: 1, most: 50, lines: false };
+    Platform: Rule { subject: "A platform", least: 1, most: 50, form: Form::Line };
 }
 
 impl Content {
@@ -31,7 +31,7 @@ pub struct IdempotencyKey(Box<str>);
 impl IdempotencyKey {
     /// Parses a key. Uses the string verbatim, without trimming.
     pub fn parse(text: &str) -> Result<Self, Violation> {
-        const RULE: Rule = Rule { subject: "An idempotency key", least: 1, most: 100, lines: false };
+        const RULE: Rule = Rule { subject: "An idempotency key", least: 1, most: 100, form: Form::Line };
         RULE.check(text).map(|_| Self(text.into()))
     }
 

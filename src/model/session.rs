@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::model::clock::Timestamp;
 use crate::model::rng::Rng;
-use crate::model::text::{Rule, texts};
+use crate::model::text::{Form, Rule, texts};
 
 /// The id of a session, unique per user. Random and not derived from the token, so that a list of sessions
 /// reveals no tokens.
@@ -57,7 +57,7 @@ texts! {
     /// The label that a client gives a session when the user signs in: up to 100 characters, one line,
     /// possibly empty.
     #[derive(Default)]
-    Label: Rule { subject: "A label", least: 0, most: 100, lines: false };
+    Label: Rule { subject: "A label", least: 0, most: 100, form: Form::Line };
 }
 
 #[cfg(test)]

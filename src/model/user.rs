@@ -10,7 +10,7 @@ use url::Url;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::region::Residence;
-use crate::model::text::{Rule, Violation, texts};
+use crate::model::text::{Form, Rule, Violation, texts};
 
 /// A user's unique name, used for signing in and in links: 2 to 30 of the characters `a–z`, `0–9` and `_`.
 ///
@@ -68,11 +68,12 @@ impl fmt::Display for Username {
 }
 
 texts! {
-    /// A user's display name: 1 to 50 characters of any script, one line.
-    DisplayName: Rule { subject: "A display name", least: 1, most: 50, lines: false };
+    /// A user's display name: 1 to 50 characters of any script, one line, without invisible characters that emoji and
+    /// scripts do not need.
+    DisplayName: Rule { subject: "A display name", least: 1, most: 50, form: Form::Name };
     /// A user's bio, or self-description: up to 500 characters, possibly empty, line breaks allowed.
     #[derive(Default)]
-    Bio: Rule { subject: "A bio", least: 0, most: 500, lines: true };
+    Bio: Rule { subject: "A bio", least: 0, most: 500, form: Form::Paragraphs };
 }
 
 impl From<&Username> for DisplayName {

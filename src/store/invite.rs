@@ -91,7 +91,7 @@ pub fn read(keys: &Keys, code: &InviteCode, until: Timestamp) -> Command<Option<
             let Some(uses) = uses else { return Ok(None) };
             let corrupt = || Error::corrupt(format!("the invite {} is incomplete", code.as_str()));
             let uses = NonZeroU32::new(uses).ok_or_else(corrupt)?;
-            let note = note.and_then(|note| InviteNote::parse(&note).ok()).ok_or_else(corrupt)?;
+            let note = note.map(|note| InviteNote::of_stored(&note)).ok_or_else(corrupt)?;
             let created_at = created.map(Timestamp::from_millis).ok_or_else(corrupt)?;
             let created_by = creator.and_then(|creator| creator.parse().ok()).ok_or_else(corrupt)?;
             let expires_at = expires.map(Timestamp::from_millis);

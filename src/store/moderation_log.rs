@@ -89,7 +89,7 @@ fn parse(id: &str, fields: &HashMap<String, String>) -> Option<LogEntry> {
         report: field(REPORT).and_then(|report| report.parse().ok()),
         invite: field(INVITE).and_then(|invite| InviteCode::parse(invite)),
     };
-    let note = field(NOTE).and_then(|note| ActionNote::parse(note).ok()).unwrap_or_default();
+    let note = field(NOTE).map_or_else(ActionNote::default, |note| ActionNote::of_stored(note));
     let (moderator, action) = (field(ACTOR)?.parse().ok()?, Action::of_word(field(ACTION)?)?);
     Some(LogEntry { id: id.parse().ok()?, logged: LoggedAction { moderator, action, objects, note } })
 }

@@ -61,7 +61,7 @@ fn parse(id: ReportId, record: &str) -> Option<Report> {
         "" => None,
         post => Some(post.parse().ok()?),
     };
-    let reason = ReportReason::parse(parts.next()?).ok()?;
+    let reason = ReportReason::of_stored(parts.next()?);
     Some(Report { id, reporter, reported: Reported { user, post }, at, reason })
 }
 
@@ -182,7 +182,9 @@ mod tests {
             let read = Report { id: number, reporter, reported, at, reason: reason.clone() };
             assert_eq!(parse(number, record), Some(read));
         }
-        for record in ["", "7\t5\t9\t\t", "7\t5\t9", "7\tx\t9\t\tspam"] {
+        let invisible = parse(ReportId::new(3).unwrap(), "7\t5\t9\t\t\u{3164}").unwrap();
+        assert_eq!(invisible.reason.as_str(), "\u{3164}", "of a version that accepted it");
+        for record in ["", "7\t5\t9", "7\tx\t9\t\tspam"] {
             assert_eq!(parse(ReportId::new(3).unwrap(), record), None, "{record:?}");
         }
     }

@@ -54,7 +54,7 @@ fn parse(text: &str) -> Option<Session> {
     let id = SessionId::parse(parts.next()?)?;
     let mut time = || parts.next()?.parse().ok().map(Timestamp::from_millis);
     let (created_at, last_seen_at, expires_at) = (time()?, time()?, time()?);
-    let label = Label::parse(parts.next()?).ok()?;
+    let label = Label::of_stored(parts.next()?);
     Some(Session { id, created_at, last_seen_at, expires_at, label })
 }
 

@@ -59,7 +59,9 @@ export function ProfileForm({ user }: { user: FragmentType<typeof ProfileFormUse
     if (fetching) return;
     setMessage("");
     const region = codes.country ? { country: codes.country, subdivision: codes.subdivision || null } : null;
-    const input = { displayName, bio, avatarUrl: avatarUrl.trim() || null, region };
+    // The rule for names may be stricter than when the stored name was set.
+    const newName = displayName === stored.displayName ? null : displayName;
+    const input = { displayName: newName, bio, avatarUrl: avatarUrl.trim() || null, region };
     const { data, error } = await updateProfile({ input });
     const newErrors = readFragment(UserErrorParts, data?.updateProfile?.userErrors ?? []);
     setUserErrors(newErrors);

@@ -21,7 +21,8 @@ pub(super) struct RegisterInput {
     username: String,
     /// The password: 8 to 256 bytes.
     password: String,
-    /// The display name: 1 to 50 characters of any script; the username if null.
+    /// The display name: 1 to 50 characters of any script, of which at least one is visible; the username if null. It
+    /// contains no invisible characters except in emoji and where scripts need them.
     display_name: Option<String>,
     /// A label for the session, shown in `Viewer.sessions`: up to 100 characters.
     #[graphql(default_with = "Some(String::new())")]

@@ -36,7 +36,8 @@ pub(super) enum ReportTargetInput {
 pub(super) struct ReportInput {
     /// The user or post to report.
     target: ReportTargetInput,
-    /// The reason, for the moderators: 1 to 1,000 characters. It may contain line breaks.
+    /// The reason, for the moderators: 1 to 1,000 characters, of which at least one is visible. It may contain line
+    /// breaks.
     reason: String,
 }
 

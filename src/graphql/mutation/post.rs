@@ -22,7 +22,8 @@ pub(super) struct PostMutation;
 /// Input of `publish`.
 #[derive(InputObject)]
 pub(super) struct PublishInput {
-    /// The post's text: 1 to 2,000 characters of any script.
+    /// The post's text: 1 to 2,000 characters of any script, of which at least one is visible. Direction isolates end
+    /// in their paragraph.
     content: String,
     /// The client application that publishes the post, such as web: 1 to 50 characters.
     platform: Option<String>,
@@ -44,7 +45,8 @@ pub(super) struct PublishInput {
 pub(super) struct EditPostInput {
     /// The id of the post to edit.
     post_id: ID,
-    /// The post's new text: 1 to 2,000 characters of any script.
+    /// The post's new text: 1 to 2,000 characters of any script, of which at least one is visible. Direction isolates
+    /// end in their paragraph.
     content: String,
     /// A key that makes retries safe: for one day, requests with the same key edit the post once, even if it is edited
     /// again in between. 1 to 100 characters. It must differ from the keys passed to `publish`.

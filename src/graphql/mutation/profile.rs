@@ -15,7 +15,8 @@ pub(super) struct ProfileMutation;
 /// Input of `updateProfile`. Omitted fields stay unchanged.
 #[derive(InputObject)]
 pub(super) struct UpdateProfileInput {
-    /// The display name: 1 to 50 characters of any script; unchanged if null.
+    /// The display name: 1 to 50 characters of any script, of which at least one is visible; unchanged if null. It
+    /// contains no invisible characters except in emoji and where scripts need them.
     display_name: Option<String>,
     /// The bio: up to 500 characters of any script; cleared if empty, unchanged if null.
     bio: Option<String>,

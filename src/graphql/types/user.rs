@@ -184,7 +184,7 @@ impl User {
         Ok(self.scope.text(&record.username)?.to_owned())
     }
 
-    /// The display name: 1 to 50 characters of any script.
+    /// The display name: 1 to 50 characters of any script, of which at least one is visible.
     async fn display_name(&self) -> Result<String, Error> {
         let record = self.record(UserFields::DISPLAY_NAME).await?;
         self.text(record.display_name.as_deref())

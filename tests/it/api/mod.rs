@@ -41,6 +41,7 @@ mod removal;
 mod repost;
 mod segments;
 mod session;
+mod text;
 mod throttle;
 mod timeline;
 mod unknown;

@@ -24,7 +24,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 52] = [
+const HOMES: [(&str, &[&str]); 53] = [
     ("redis", &["store", "managed"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -49,6 +49,7 @@ const HOMES: [(&str, &[&str]); 52] = [
     ("hyper_rustls", &["app/jwt/fetch.rs", "cli/trace.rs"]),
     ("hyper_util", &["app/jwt/fetch.rs", "http/connection.rs", "http/probe.rs", "http/websocket.rs"]),
     ("ipnet", &["config", "http/address.rs"]),
+    ("icu_properties", &["model/text"]),
     ("idna", &["model/entity"]),
     ("indicatif", &["cli/progress.rs"]),
     ("itoa", &["store/key.rs"]),
