@@ -1,19 +1,21 @@
 // Rejects a schema that breaks clients of the last release, unless the changelog announces each breaking change:
 //
-//     node changes.mjs <schema> [<changelog>]
+//     node changes.mjs <schema> [<changelog> [<schema of the last release>]]
+//
+// Before the first release, nothing can break, and nothing may be announced.
 //
 // The newest release in the changelog has a section for them, with entries of the form "- `FIELD_REMOVED User.bio`:
 // reason". The kind and path of a change are those printed here when the change is rejected. Entries without a reason,
 // and entries for changes that were not made, are rejected, too.
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 
 import { CriticalityLevel, diff } from "@graphql-inspector/core";
 import { buildSchema } from "graphql";
 
 const HEADING = "### Breaking changes of the schema\n";
 
-const [schema, changelog = "../../CHANGELOG.md"] = process.argv.slice(2);
+const [schema, changelog = "../../CHANGELOG.md", released = "released.graphql"] = process.argv.slice(2);
 const read = (file) => readFileSync(file, "utf8");
 
 /** Returns the entries for the newest release, each as a change and a reason. */
@@ -28,7 +30,8 @@ function announcedIn(changelog) {
   });
 }
 
-const changes = await diff(buildSchema(read("released.graphql")), buildSchema(read(schema)));
+const before = existsSync(released) ? released : schema;
+const changes = await diff(buildSchema(read(before)), buildSchema(read(schema)));
 const breaking = changes
   .filter(({ criticality }) => criticality.level === CriticalityLevel.Breaking)
   .map(({ type, path, message }) => ({ change: `${type} ${path}`, message }));

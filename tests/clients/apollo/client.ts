@@ -32,7 +32,7 @@ const createCache = () =>
           posts: relayStylePagination(["createdAt"]),
         },
       },
-      Viewer: { fields: { timeline: relayStylePagination() } },
+      Viewer: { fields: { timeline: relayStylePagination(["replies"]) } },
     },
   });
 

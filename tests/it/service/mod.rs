@@ -13,6 +13,7 @@ mod conversion;
 mod doctor;
 mod erasure;
 mod events;
+mod examples;
 mod exclusion;
 mod export;
 mod generated;

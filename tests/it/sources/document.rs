@@ -1,9 +1,11 @@
 //! The README and the pages of `docs` are correct: their queries are executed and the responses compared, their
 //! commands exist, and their client runs.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use apollo_compiler::schema::ExtendedType;
 use apollo_compiler::{ExecutableDocument, Schema};
 use serde_json::Value;
 
@@ -13,6 +15,7 @@ use crate::harness::program::stdout_of;
 
 const README: &str = include_str!("../../../README.md");
 const CLIENTS: &str = include_str!("../../../docs/clients.md");
+const SECURITY: &str = include_str!("../../../docs/security.md");
 const CAPACITY: &str = include_str!("../../../docs/capacity.md");
 const CLUSTER: &str = include_str!("../../../docs/cluster.md");
 const CONTRIBUTING: &str = include_str!("../../../CONTRIBUTING.md");
@@ -138,6 +141,132 @@ fn the_page_for_clients_lists_every_error_code() {
     let schema = Schema::parse_and_validate(fanfold::graphql::sdl(), "schema.graphql").unwrap();
     let codes = schema.types["ErrorCode"].as_enum().unwrap().values.keys();
     assert_eq!(listed, codes.map(apollo_compiler::Name::as_str).collect::<Vec<_>>());
+}
+
+/// Returns the words between backquotes in the part of the page for clients between these two texts.
+fn named_between(start: &str, end: &str) -> BTreeSet<&'static str> {
+    let part = CLIENTS.split_once(start).unwrap_or_else(|| panic!("{start}")).1;
+    let part = part.split_once(end).unwrap_or_else(|| panic!("{end}")).0;
+    part.split('`').skip(1).step_by(2).collect()
+}
+
+/// Returns the objects of the schema that queries return.
+fn objects_of_queries(schema: &Schema) -> BTreeSet<&str> {
+    let (mut open, mut found) = (vec!["Query"], BTreeSet::new());
+    while let Some(name) = open.pop() {
+        let fields = match &schema.types[name] {
+            ExtendedType::Object(object) => &object.fields,
+            ExtendedType::Interface(interface) => {
+                open.extend(schema.types.values().filter_map(|ty| {
+                    let object = ty.as_object()?;
+                    object.implements_interfaces.contains(&interface.name).then_some(object.name.as_str())
+                }));
+                continue;
+            }
+            _ => continue,
+        };
+        if found.insert(name) {
+            open.extend(fields.values().map(|field| field.ty.inner_named_type().as_str()));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_page_for_clients_names_the_objects_with_ids_and_those_without() {
+    let schema = Schema::parse_and_validate(fanfold::graphql::sdl(), "schema.graphql").unwrap();
+    let has_id = |name: &&str| {
+        let id = schema.types[*name].as_object().and_then(|object| object.fields.get("id"));
+        id.is_some_and(|id| id.arguments.is_empty())
+    };
+    let objects = objects_of_queries(&schema);
+    let (with, without): (BTreeSet<&str>, BTreeSet<&str>) = objects.into_iter().partition(has_id);
+    assert_eq!(named_between("change shows everywhere. The ids of ", " are\nunique"), with);
+
+    // Identified by other fields, and what clients know as parts of others.
+    let other = named_between("wherever you select such an object. ", " All other types");
+    let is_part = |name: &&str| {
+        let suffixes = ["Connection", "Edge", "PageInfo", "Query"];
+        !other.contains(*name) && !suffixes.iter().any(|suffix| name.ends_with(suffix))
+    };
+    let without: BTreeSet<&str> = without.into_iter().filter(is_part).collect();
+    assert_eq!(named_between("`keys: { Region: () => null, … }`: ", "\n  Prepend"), without);
+}
+
+#[test]
+fn the_page_for_clients_has_a_cache_policy_for_each_list() {
+    let schema = Schema::parse_and_validate(fanfold::graphql::sdl(), "schema.graphql").unwrap();
+    let policies = texts(CLIENTS, "js").into_iter().find(|code| code.contains("const typePolicies")).unwrap();
+    for object in objects_of_queries(&schema) {
+        let Some(object) = schema.types[object].as_object() else { continue };
+        let lists = object.fields.values().filter(|field| field.argument_by_name("after").is_some());
+        let paging = ["first", "after", "last", "before"];
+        for list in lists {
+            let keys = list.arguments.iter().filter(|argument| !paging.contains(&argument.name.as_str()));
+            let keys: Vec<String> = keys.map(|argument| format!("\"{}\"", argument.name)).collect();
+            let keys = if keys.is_empty() { String::new() } else { format!("[{}]", keys.join(", ")) };
+            let policy = format!("{}: relayStylePagination({keys}),", list.name);
+            let of_object = policies.split_once(&format!("{}: {{", object.name)).map(|(_, rest)| rest);
+            let of_object =
+                of_object.and_then(|rest| rest.split_once("\n    },\n")).map(|(fields, _)| fields);
+            assert!(of_object.is_some_and(|fields| fields.contains(&policy)), "{}: {policy}", object.name);
+        }
+    }
+}
+
+#[test]
+fn the_pages_say_of_errors_and_inputs_what_the_schema_says() {
+    let schema = Schema::parse_and_validate(fanfold::graphql::sdl(), "schema.graphql").unwrap();
+    let errors = schema.types["UserError"].as_object().unwrap();
+    let limit = errors.fields["limit"].description.as_ref().unwrap();
+    let codes: BTreeSet<&str> = limit.split('`').skip(1).step_by(2).collect();
+    assert_eq!(named_between("`limit` is the violated minimum or maximum (", "), and"), codes);
+
+    let profile = schema.types["UpdateProfileInput"].as_input_object().unwrap();
+    let is_removed =
+        |field: &&apollo_compiler::schema::Component<apollo_compiler::ast::InputValueDefinition>| {
+            let description = field.description.as_ref().unwrap();
+            ["removed if null", "cleared if null"].iter().any(|rule| description.contains(rule))
+        };
+    let removed: BTreeSet<&str> =
+        profile.fields.values().filter(is_removed).map(|field| field.name.as_str()).collect();
+    assert_eq!(named_between("omitting a field leaves it unchanged. For ", ", null removes"), removed);
+
+    // Mutations that verify the current password share a limit, and those that hash a password another.
+    let with = |names: &[&str]| -> BTreeSet<&str> {
+        let mutations = schema.types["Mutation"].as_object().unwrap().fields.values();
+        let has = |input: &str| {
+            let input = schema.types[input].as_input_object().unwrap();
+            names.iter().any(|name| input.fields.contains_key(*name))
+        };
+        let of = |field: &apollo_compiler::ast::FieldDefinition| {
+            let input = field.argument_by_name("input")?;
+            has(input.ty.inner_named_type()).then_some(())
+        };
+        mutations.filter(|field| of(field).is_some()).map(|field| field.name.as_str()).collect()
+    };
+    let named = |start: &str, end: &str| -> BTreeSet<&str> {
+        let row = SECURITY.lines().find(|line| line.starts_with(start) && line.contains(end));
+        let (names, _) = row.unwrap_or_else(|| panic!("{start}")).split_once(end).unwrap();
+        names.split('`').skip(1).step_by(2).collect()
+    };
+    assert_eq!(named("| Wrong current passwords in", " per hour"), with(&["currentPassword"]));
+    let hashed = with(&["password", "currentPassword", "newPassword"]);
+    assert_eq!(named("| `login`", " together"), hashed);
+}
+
+#[test]
+fn the_readme_lists_nothing_as_missing_that_the_schema_has() {
+    let (_, rest) = README.split_once("- There are no ").expect("the readme says what is missing");
+    let (missing, _) = rest.split_once('.').unwrap();
+    let schema = fanfold::graphql::sdl().to_lowercase();
+    for word in missing.replace(" or ", ", ").split(", ") {
+        let name = word.trim_end_matches('s').replace(' ', "");
+        let is_field = |line: &str| line.trim_start().starts_with(&name) && line.contains(':');
+        let is_type = |line: &str| line.starts_with("type ") && line.contains(&name);
+        let found = schema.lines().find(|line| is_field(line) || is_type(line));
+        assert_eq!(found, None, "{word}");
+    }
 }
 
 #[test]
