@@ -56,14 +56,30 @@ impl Doctor {
         // An empty environment variable counts as unset.
         redis.redis_url = redis.redis_url.filter(|url| !url.expose().is_empty());
         // Before Redis, which may create the directory.
-        let mut findings = vec![directory(&redis, &archive)];
+        let directory = directory(&redis, &archive);
+        let is_usable = directory.level != Level::Fault;
+        let mut findings = vec![directory];
         findings.extend(listeners(&self.addresses).await);
-        findings.extend(examine_stores(redis, &archive).await);
+        findings.extend(examine_stores(redis, &archive, is_usable).await);
         findings
     }
 }
 
-async fn examine_stores(mut redis: RedisConfig, archive: &ArchiveConfig) -> Vec<Finding> {
+/// Checks Redis and the archive. Without a usable data directory, leaves out what would be in it.
+async fn examine_stores(
+    mut redis: RedisConfig,
+    archive: &ArchiveConfig,
+    is_directory_usable: bool,
+) -> Vec<Finding> {
+    let unknown = |check| Finding::new(check, (Level::Unknown, "needs the data directory"), "");
+    if redis.redis_url.is_none() && !is_directory_usable {
+        let mut findings = vec![unknown("redis")];
+        match archive.url() {
+            Some(_) => findings.extend(examine_archive_at(archive, &redis).await),
+            None => findings.push(unknown("archive")),
+        }
+        return findings;
+    }
     let managed = match &redis.redis_url {
         Some(_) => Ok(None),
         None => Managed::join(&redis.data_dir).await.map(Some),
@@ -82,14 +98,22 @@ async fn examine_stores(mut redis: RedisConfig, archive: &ArchiveConfig) -> Vec<
             vec![Finding::new("redis", (Level::Fault, error.to_string()), remedy)]
         }
     };
-    match Archive::new(archive, &redis.data_dir) {
-        Ok(archive) => findings.extend(examine_archive(&archive).await),
-        Err(error) => {
-            let found = (Level::Fault, error.to_string());
-            findings.push(Finding::new("archive", found, "correct --archive-url"));
-        }
+    if archive.url().is_none() && !is_directory_usable {
+        findings.push(unknown("archive"));
+    } else {
+        findings.extend(examine_archive_at(archive, &redis).await);
     }
     findings
+}
+
+async fn examine_archive_at(archive: &ArchiveConfig, redis: &RedisConfig) -> Vec<Finding> {
+    match Archive::new(archive, &redis.data_dir) {
+        Ok(archive) => examine_archive(&archive).await.into_iter().collect(),
+        Err(error) => {
+            let found = (Level::Fault, error.to_string());
+            vec![Finding::new("archive", found, "correct --archive-url")]
+        }
+    }
 }
 
 /// Checks that the data directory can be written, and that others cannot enter it.

@@ -103,6 +103,8 @@ enum ReadError {
     },
     #[error("{}, line {number}: longer than {LONGEST_LINE} bytes", path.display())]
     TooLong { path: PathBuf, number: usize },
+    #[error("{} has no edges: {FORM} on each line", path.display())]
+    Empty { path: PathBuf },
     #[error("{}, line {number}: {rule}, found {line:?}", path.display())]
     Line { path: PathBuf, number: usize, rule: Rule, line: String },
 }
@@ -119,6 +121,9 @@ impl Graph {
         let mut builder = Builder::default();
         while lines.advance()? {
             builder.add(lines.text()).map_err(|rule| lines.violation(rule))?;
+        }
+        if builder.graph.nodes.is_empty() {
+            return Err(ReadError::Empty { path: path.to_owned() });
         }
         Ok(builder.graph)
     }
@@ -217,6 +222,10 @@ struct Builder {
 
 impl Builder {
     fn add(&mut self, line: &[u8]) -> Result<(), Rule> {
+        // Otherwise a file whose lines all end with carriage returns would be one line: a comment, or many columns.
+        if line.contains(&b'\r') {
+            return Err(CARRIAGE_RETURN);
+        }
         // In this format, numbers of rows, columns and entries precede the entries.
         self.has_size |= line.starts_with(b"%%MatrixMarket");
         if line.is_empty() || line.starts_with(b"#") || line.starts_with(b"%") {
@@ -256,10 +265,6 @@ struct Edge {
 
 impl Edge {
     fn parse(line: &[u8]) -> Result<Self, Rule> {
-        // Otherwise a file whose lines all end with carriage returns would have only one line, with many columns.
-        if line.contains(&b'\r') {
-            return Err(CARRIAGE_RETURN);
-        }
         let (from, rest) = split_column(line);
         let (to, rest) = split_column(rest);
         Ok(Self { from: node(from)?, to: node(to)?, has_further_columns: !rest.is_empty() })
@@ -346,6 +351,19 @@ mod tests {
         assert_eq!(first.nodes, [7, u64::MAX]);
         let names = first.into_world(None, Timestamp::from_millis(0)).unwrap().users;
         assert_eq!(names[1].username.as_str(), "u18446744073709551615");
+    }
+
+    #[test]
+    fn a_file_without_edges_is_rejected() {
+        let read = |text: &[u8]| Graph::parse(text, Path::new("graph")).unwrap_err().to_string();
+        for text in [&b""[..], b"\n\n", b"# only a comment\n", b"%%MatrixMarket\n3 3 0\n"] {
+            assert_eq!(read(text), format!("graph has no edges: {FORM} on each line"), "{text:?}");
+        }
+        // The comment does not hide the lines after it.
+        assert_eq!(
+            read(b"# a\r1 2\r3 4\r"),
+            format!("graph, line 1: {CARRIAGE_RETURN}, found \"# a\\r1 2\\r3 4\"")
+        );
     }
 
     #[test]

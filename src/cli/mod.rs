@@ -54,7 +54,7 @@ use crate::app::{self, App};
 use crate::archive::{Archive, LOG_DIRECTIVES};
 use crate::cli::signal::Signals;
 use crate::cli::trace::Traces;
-use crate::config::{DataConfig, File, LogConfig, LogForm, ResolveError, Resolved};
+use crate::config::{DataConfig, File, LogConfig, LogForm, ResolveError, Resolved, misspelt_variables};
 use crate::http;
 use crate::managed::Managed;
 use crate::model::clock::SystemClock;
@@ -116,6 +116,7 @@ pub fn main() -> ExitCode {
         Err(error) => return fail(&error),
     };
     warn_of_exposed(resolved.file.as_ref());
+    warn_of_misspelt();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(thread::STACK).build();
     let runtime = match runtime {
@@ -159,6 +160,13 @@ fn end_with(error: &clap::Error) -> ExitCode {
     // A closed pipe is not an error.
     let _ = error.print();
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))
+}
+
+/// Warns of variables of the environment that probably are to set an option, but do not. Names no value.
+fn warn_of_misspelt() {
+    for (name, near) in misspelt_variables(&Cli::command()) {
+        eprintln!("warning: no option has the variable {name}: did you mean {near}?");
+    }
 }
 
 /// Warns if a configuration file contains a password that other users of the machine can read.

@@ -38,7 +38,7 @@ pub use crate::config::listen::ListenConfig;
 pub use crate::config::log::{LogConfig, LogForm, TraceConfig};
 pub use crate::config::redis::RedisConfig;
 pub use crate::config::relation::{RelationConfig, RelationStrategy};
-pub use crate::config::source::{ResolveError, Resolved, Setting, Source};
+pub use crate::config::source::{ResolveError, Resolved, Setting, Source, misspelt_variables};
 pub use crate::config::timeline::{TimelineConfig, TimelineStrategy};
 use crate::config::value::media_host;
 pub use crate::config::value::{AdminListen, ListenAddress, SecretUrl};

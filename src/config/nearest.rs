@@ -6,6 +6,8 @@ use crate::config::key::Key;
 
 /// Minimum similarity of a name that is suggested: 1 for equal names, 0 for names without a common character.
 const SIMILAR: f64 = 0.6;
+/// Minimum similarity of a name that is taken for a misspelling of another.
+const NEARLY_EQUAL: f64 = 0.85;
 /// Factor for the similarity to keys of other sections, so that keys of the same section are preferred.
 const ELSEWHERE: f64 = 0.9;
 
@@ -35,6 +37,13 @@ pub(super) fn nearest_section(name: &str, keys: &[Key]) -> String {
         Some((score, section)) if score >= SIMILAR => format!("did you mean [{section}]?"),
         _ => format!("the sections are {}", sections.join(", ")),
     }
+}
+
+/// Returns the one of these names that an unknown one is nearly equal to, if there is one.
+pub(super) fn nearest_name(name: &str, known: &[String]) -> Option<String> {
+    let scored = known.iter().map(|known| (normalized_damerau_levenshtein(name, known), known));
+    let nearest = scored.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    nearest.filter(|(score, _)| *score >= NEARLY_EQUAL).map(|(_, known)| known.clone())
 }
 
 /// Returns the similarity of a key to an unknown name. An option's present and former names count as well.

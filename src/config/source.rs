@@ -23,7 +23,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::config::file::{File, FileError};
 use crate::config::key::{Key, parse_alone};
+use crate::config::nearest::nearest_name;
 use crate::config::value::{is_secret, quotes};
+
+/// What the names of all variables begin with.
+const PREFIX: &str = "FANFOLD_";
 
 /// A command line that was parsed together with the environment and the configuration file.
 #[derive(Debug)]
@@ -153,18 +157,45 @@ fn with_variable(arg: Arg) -> Arg {
     }
 }
 
-/// Returns the name of the variable that sets an option.
-fn variable(arg: &Arg) -> Option<String> {
+/// Returns the names of the variables that can set an option: the present one, and the former ones.
+fn variables(arg: &Arg) -> Option<impl Iterator<Item = String>> {
     let name = arg.get_env()?.to_str()?.to_owned();
     let former = arg.get_all_aliases().unwrap_or_default();
-    let former = former.iter().map(|name| format!("FANFOLD_{}", name.replace('-', "_").to_uppercase()));
+    let former = former.into_iter().map(|name| format!("{PREFIX}{}", name.replace('-', "_").to_uppercase()));
+    Some(std::iter::once(name).chain(former))
+}
+
+/// Returns the variables of the environment that no option of a command or its subcommands has, but whose names are
+/// nearly those of one: each with the name that it probably means. Orchestrators set others that begin like them, such as
+/// `FANFOLD_SERVICE_HOST`.
+#[must_use]
+pub fn misspelt_variables(command: &Command) -> Vec<(String, String)> {
+    let mut known = Vec::new();
+    add_variables(command, &mut known);
+    let set = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut misspelt: Vec<(String, String)> = set
+        .filter(|name| name.starts_with(PREFIX) && !known.contains(name))
+        .filter_map(|name| nearest_name(&name, &known).map(|near| (name, near)))
+        .collect();
+    misspelt.sort_unstable();
+    misspelt
+}
+
+fn add_variables(command: &Command, known: &mut Vec<String>) {
+    known.extend(command.get_arguments().filter_map(variables).flatten());
+    command.get_subcommands().for_each(|command| add_variables(command, known));
+}
+
+/// Returns the name of the variable that sets an option.
+fn variable(arg: &Arg) -> Option<String> {
+    let mut names = variables(arg)?;
     let is_set = |name: &String| match env::var_os(name) {
         Some(value) if value.is_empty() => {
             !arg.get_default_values().is_empty() && parse_alone(arg, "").is_ok()
         }
         value => value.is_some(),
     };
-    [name].into_iter().chain(former).find(is_set)
+    names.find(is_set)
 }
 
 /// Lets a switch of the configuration file be turned off again on the command line, as in `--log-requests=false`.

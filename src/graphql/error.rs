@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use async_graphql::resolver_utils::EnumType as _;
-use async_graphql::{Enum, ErrorExtensionValues, Response, ServerError, Value};
+use async_graphql::{Enum, ErrorExtensionValues, Pos, Response, ServerError, Value};
 
 use crate::app::charge::RateLimit;
 use crate::app::error::{Broken, Error, Rejection};
@@ -132,6 +132,14 @@ impl RequestError {
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self::from(Shown { code, message: message.into(), request_id: None, retry_after: None })
+    }
+
+    /// Returns the error with this location in the document, unless it has one.
+    pub(super) fn at(mut self, position: Pos) -> Self {
+        for error in self.errors.iter_mut().filter(|error| error.locations.is_empty()) {
+            error.locations.push(position);
+        }
+        self
     }
 
     /// Creates an error with a delay after which a retry may succeed.

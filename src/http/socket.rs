@@ -46,6 +46,14 @@ use crate::model::address::Address;
 /// The WebSocket subprotocol.
 const PROTOCOL: &str = "graphql-transport-ws";
 
+/// Maximum length of a close frame's reason, in bytes, per RFC 6455.
+const LONGEST_REASON: usize = 123;
+
+/// Reasons for closing that say what is wrong with a token.
+const MISPLACED: &str = "The token belongs in the payload as { \"Authorization\": \"Bearer <token>\" }";
+const INVALID: &str = "The token is invalid, or its session has ended";
+const MALFORMED: &str = "Authorization must have the form `Bearer <token>`";
+
 /// Time within which the client must send a valid `connection_init`.
 const INIT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Timeout of writing a message.
@@ -88,7 +96,7 @@ impl Close {
         Self::because(4400, what)
     }
 
-    /// Creates the close frame of a client whose token is rejected, which names the rule that a JSON Web Token violates.
+    /// Creates the close frame of a client whose token is rejected, which names the rule that the token violates.
     fn forbidden(rejection: &Rejection, otherwise: &str) -> Self {
         match rejection {
             Rejection::BadJwt(fault) => Self::because(4403, fault.to_string()),
@@ -97,8 +105,6 @@ impl Close {
     }
 
     fn frame(self) -> Message {
-        // The maximum length of a close frame's reason, in bytes, per RFC 6455.
-        const LONGEST_REASON: usize = 123;
         let Self(code, mut reason) = self;
         reason.truncate(reason.floor_char_boundary(LONGEST_REASON));
         Message::Close(Some(CloseFrame { code: code.into(), reason: reason.into() }))
@@ -331,14 +337,14 @@ impl Conversation {
         if std::mem::replace(&mut self.is_initialised, true) {
             return Err(Close::because(4429, "Too many initialisation requests").into());
         }
-        let forbidden = || Close::because(4403, "Forbidden");
+        let malformed = || Close::because(4403, MALFORMED);
         let presented = self.presented.take();
         let token = match authorization {
             Some(value) => {
                 let value = value.as_str().and_then(auth::bearer);
-                Some(value.ok_or_else(forbidden)?.to_owned())
+                Some(value.ok_or_else(malformed)?.to_owned())
             }
-            None => presented.transpose().map_err(|_| forbidden())?.flatten(),
+            None => presented.transpose().map_err(|_| malformed())?.flatten(),
         };
         let app = self.server.api.app().clone();
         let viewer = match token.as_deref() {
@@ -349,8 +355,8 @@ impl Conversation {
             Error::Broken(_) | Error::Rejected(Rejection::Busy { .. }) => {
                 Close::because(TRY_AGAIN, "Try again later")
             }
-            Error::Rejected(rejection) => Close::forbidden(&rejection, "Forbidden"),
-            Error::Invalid(_) => forbidden(),
+            Error::Rejected(rejection) => Close::forbidden(&rejection, INVALID),
+            Error::Invalid(_) => malformed(),
         })?;
         let settled = self.seat.as_mut().map_or(Ok(()), |seat| seat.settle(viewer.user()));
         settled.map_err(|full| Close::because(TRY_AGAIN, full.reason()))?;
@@ -489,7 +495,9 @@ impl ClientMessage {
             Some(_) => Err(Close::invalid("The payload must be an object")),
         };
         match kind.as_ref().and_then(Value::as_str) {
-            Some("connection_init") => Ok(Self::Initialise(payload?.and_then(authorization))),
+            Some("connection_init") => {
+                Ok(Self::Initialise(payload?.map(authorization).transpose()?.flatten()))
+            }
             Some("ping") => payload.map(|_| Self::Ping),
             Some("pong") => payload.map(|_| Self::Pong),
             Some("subscribe") => {
@@ -503,14 +511,35 @@ impl ClientMessage {
     }
 }
 
-/// Returns the client's credentials in the payload of `connection_init`.
-fn authorization(payload: Map<String, Value>) -> Option<Value> {
+/// Returns the client's credentials in the payload of `connection_init`. Fails if there are none where they belong, but
+/// there seem to be some elsewhere: otherwise the client would be anonymous without a word.
+fn authorization(payload: Map<String, Value>) -> Result<Option<Value>, Close> {
+    if let Some(name) = payload.iter().find_map(|(name, value)| is_authorization(name, value).then_some(name))
+    {
+        let name = name.clone();
+        return Ok(payload.into_iter().find(|(other, _)| *other == name).map(|(_, value)| value));
+    }
+    let is_misplaced = |(name, value): (&String, &Value)| match value {
+        Value::Object(inner) => {
+            inner.iter().any(|(name, value)| is_authorization(name, value) || is_token(name, value))
+        }
+        value => is_token(name, value),
+    };
+    if payload.iter().any(is_misplaced) { Err(Close::invalid(MISPLACED)) } else { Ok(None) }
+}
+
+/// Returns true for the field of a payload that has the client's credentials.
+fn is_authorization(name: &str, value: &Value) -> bool {
     // Some clients send an empty value if they have no credentials.
-    let is_nothing = |value: &Value| value.is_null() || value == "";
-    let found = payload
-        .into_iter()
-        .find(|(name, value)| name.eq_ignore_ascii_case("authorization") && !is_nothing(value));
-    found.map(|(_, value)| value)
+    name.eq_ignore_ascii_case("authorization") && !value.is_null() && value != ""
+}
+
+/// Returns true for a field that seems to be a token, by the last word of its name.
+fn is_token(name: &str, value: &Value) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_named_so =
+        ["token", "jwt", "bearer", "apikey", "api_key", "api-key"].iter().any(|word| name.ends_with(word));
+    is_named_so && value.as_str().is_some_and(|value| !value.is_empty())
 }
 
 /// Waits for a write to complete, up to the write timeout.
@@ -530,5 +559,52 @@ fn operation_id(mut message: Map<String, Value>) -> Result<String, Close> {
         }
         Some(Value::String(id)) if !id.is_empty() => Ok(id),
         _ => Err(Close::invalid("The message must have an id, a non-empty string")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::error::JwtFault;
+
+    #[test]
+    fn a_token_in_a_wrong_place_is_named() {
+        let read = |payload: Value| {
+            let Value::Object(payload) = payload else { panic!("{payload}") };
+            authorization(payload).map_err(|Close(code, reason)| (code, reason))
+        };
+        for name in ["Authorization", "authorization", "AUTHORIZATION"] {
+            assert_eq!(
+                read(json!({ "token": "x", name: "Bearer x" })),
+                Ok(Some(json!("Bearer x"))),
+                "{name}"
+            );
+        }
+        for payload in [
+            json!({}),
+            json!({ "Authorization": "" }),
+            json!({ "authorization": null, "token": "" }),
+            json!({ "client": "web", "headers": { "x-request-id": "1" }, "tokens": 3 }),
+        ] {
+            assert_eq!(read(payload.clone()), Ok(None), "{payload}");
+        }
+        for payload in [
+            json!({ "token": "x" }),
+            json!({ "authToken": "x" }),
+            json!({ "access_token": "x", "Authorization": "" }),
+            json!({ "headers": { "Authorization": "Bearer x" } }),
+            json!({ "context": { "jwt": "x" } }),
+        ] {
+            assert_eq!(read(payload.clone()), Err((4400, MISPLACED.to_owned())), "{payload}");
+        }
+    }
+
+    #[test]
+    fn no_reason_is_cut() {
+        let rejections = [Rejection::BadToken, Rejection::BadJwt(JwtFault::NoAccount)];
+        let rejected = rejections.map(|rejection| Close::forbidden(&rejection, INVALID).1);
+        for reason in [MISPLACED, MALFORMED].map(str::to_owned).into_iter().chain(rejected) {
+            assert!(reason.len() <= LONGEST_REASON, "{reason}");
+        }
     }
 }

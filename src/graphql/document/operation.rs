@@ -239,8 +239,8 @@ impl<'a> Builder<'a> {
         }
         self.is_public &= !public::is_private(self.schema, object, field);
         let arguments = self.arguments(field)?;
-        argument::check_all(self.schema, object, field, &arguments)?;
         let position = self.position(field.location());
+        argument::check_all(self.schema, object, field, &arguments).map_err(|error| error.at(position))?;
         let ty = field.definition.ty.inner_named_type();
         let has_fields = self.schema.types.get(ty).is_some_and(is_composite);
         let mut selection_set = unplaced(executed::SelectionSet::default());

@@ -24,11 +24,57 @@ impl ScalarType for DateTime {
     }
 }
 
-/// Parses an instant in the form of RFC 3339. A fraction of a millisecond is rounded up.
+/// Parses an instant in the form of RFC 3339, of the years 0 to 9999: with an offset of hours and minutes, and up to nine
+/// digits of a fraction. A fraction of a millisecond is rounded up. A leap second is the first one after it.
 pub(in crate::graphql) fn parse_instant(text: &str) -> Option<Timestamp> {
-    let instant: jiff::Timestamp = text.parse().ok()?;
-    let millis = -(-instant.as_nanosecond()).div_euclid(1_000_000);
-    Some(Timestamp::from_millis(millis.try_into().ok()?))
+    let (date, rest) = text.split_at_checked("2026-11-20".len())?;
+    let date = parse_day(&Value::from(date))?;
+    let rest = rest.strip_prefix(['T', 't'])?;
+    let (time, rest) = rest.split_at_checked("08:30:00".len())?;
+    let [hour, minute, second] = numbers(time, [23, 59, 60])?;
+    let (fraction, offset) = match rest.strip_prefix('.') {
+        Some(rest) => {
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let (fraction, offset) = rest.split_at(digits);
+            (milliseconds(fraction)?, offset)
+        }
+        None => (0, rest),
+    };
+    let seconds = hour * 3_600 + minute * 60 + second - offset_seconds(offset)?;
+    Some(Timestamp::from_millis(date.start().as_millis() + seconds * 1_000 + fraction))
+}
+
+/// Parses numbers of two digits that are separated by colons, each up to its maximum.
+fn numbers<const COUNT: usize>(text: &str, most: [i64; COUNT]) -> Option<[i64; COUNT]> {
+    let mut parts = text.split(':');
+    let mut found = [0; COUNT];
+    for (number, most) in found.iter_mut().zip(most) {
+        let part = parts
+            .next()
+            .filter(|part| part.len() == 2 && part.bytes().all(|digit| digit.is_ascii_digit()))?;
+        *number = part.parse().ok().filter(|number| *number <= most)?;
+    }
+    parts.next().is_none().then_some(found)
+}
+
+/// Returns the milliseconds in the digits of a fraction of a second, rounded up.
+fn milliseconds(digits: &str) -> Option<i64> {
+    if !(1..=9).contains(&digits.len()) {
+        return None;
+    }
+    let nanoseconds: i64 = format!("{digits:0<9}").parse().ok()?;
+    Some(-(-nanoseconds).div_euclid(1_000_000))
+}
+
+/// Returns the seconds by which an offset is ahead of UTC.
+fn offset_seconds(text: &str) -> Option<i64> {
+    if matches!(text, "Z" | "z") {
+        return Some(0);
+    }
+    let (sign, rest) =
+        text.strip_prefix('+').map(|rest| (1, rest)).or(text.strip_prefix('-').map(|rest| (-1, rest)))?;
+    let [hours, minutes] = numbers(rest, [23, 59])?;
+    Some(sign * (hours * 3_600 + minutes * 60))
 }
 
 /// A day as clients see it.
@@ -56,6 +102,8 @@ pub(in crate::graphql) fn is_date(text: &str) -> bool {
 }
 
 const EPOCH: jiff::civil::Date = jiff::civil::date(1970, 1, 1);
+/// The first day that RFC 3339 can name.
+const FIRST: jiff::civil::Date = jiff::civil::date(0, 1, 1);
 
 /// Parses a day. Accepts only the format that `print_day` returns.
 fn parse_day(value: &Value) -> Option<Day> {
@@ -66,16 +114,24 @@ fn parse_day(value: &Value) -> Option<Day> {
     (print_day(day) == *text).then_some(day)
 }
 
-/// Formats a day. A day outside the calendar's range is formatted as the calendar's last day.
+/// Formats a day. A day outside the years 0 to 9999 is formatted as the first or the last day of these.
 fn print_day(day: Day) -> String {
     let date = jiff::Span::new().try_days(day.number()).and_then(|days| EPOCH.checked_add(days));
-    date.unwrap_or(jiff::civil::Date::MAX).to_string()
+    let outermost = if day.number() < 0 { FIRST } else { jiff::civil::Date::MAX };
+    date.unwrap_or(outermost).max(FIRST).to_string()
 }
 
-/// Formats an instant. An instant outside the calendar's range is formatted as the calendar's last instant.
+/// Formats an instant. An instant outside the years 0 to 9999 is formatted as the first or the last instant of these.
 fn print(time: Timestamp) -> String {
-    let instant = jiff::Timestamp::from_millisecond(time.as_millis()).unwrap_or(jiff::Timestamp::MAX);
-    format!("{instant:.3}")
+    const DAY: i64 = 86_400_000;
+    let first = i64::from(FIRST.since(EPOCH).map_or(0, |span| span.get_days())) * DAY;
+    let last =
+        (i64::from(jiff::civil::Date::MAX.since(EPOCH).map_or(0, |span| span.get_days())) + 1) * DAY - 1;
+    let millis = time.as_millis().clamp(first, last);
+    let (day, rest) = (print_day(Day::from_number(millis.div_euclid(DAY))), millis.rem_euclid(DAY));
+    let (seconds, millis) = (rest / 1_000, rest % 1_000);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{day}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
 /// Converts a count to the schema's `Int`, saturating at the maximum.
@@ -118,6 +174,58 @@ mod tests {
         assert_eq!(printed(1_795_163_400_123), "2026-11-20T08:30:00.123Z");
         assert_eq!(printed(1_795_163_400_000), "2026-11-20T08:30:00.000Z");
         assert_eq!(printed(-1), "1969-12-31T23:59:59.999Z");
-        assert_eq!(printed(i64::MAX), "9999-12-30T22:00:00.999Z");
+        assert_eq!(printed(i64::MAX), "9999-12-31T23:59:59.999Z");
+        assert_eq!(printed(i64::MIN), "0000-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn an_instant_has_a_form_of_rfc_3339() {
+        let parsed = |text: &str| parse_instant(text).map(Timestamp::as_millis);
+        for (text, millis) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("1970-01-01t00:00:00z", 0),
+            ("1970-01-01T00:00:00.000000001Z", 1),
+            ("1970-01-01T00:00:01.5+00:00", 1_500),
+            ("1969-12-31T23:59:59.999Z", -1),
+            ("1970-01-01T23:59:59+23:59", 59_000),
+            ("1969-12-31T00:01:00-23:59", 0),
+            ("1990-12-31T23:59:60Z", 662_688_000_000),
+            ("9999-12-31T23:59:59Z", 253_402_300_799_000),
+            ("0000-01-01T00:00:00Z", -62_167_219_200_000),
+        ] {
+            assert_eq!(parsed(text), Some(millis), "{text}");
+        }
+        for text in [
+            "",
+            "1970-01-01",
+            "1970-01-01T00:00:00",
+            "1970-01-01 00:00:00Z",
+            "1970-01-01T00:00Z",
+            "1970-01-01T24:00:00Z",
+            "1970-01-01T00:60:00Z",
+            "1970-01-01T00:00:61Z",
+            "1970-01-01T00:00:00.Z",
+            "1970-01-01T00:00:00.0000000001Z",
+            "1970-01-01T00:00:00+24:00",
+            "1970-01-01T00:00:00+00:60",
+            "1970-01-01T00:00:00+0900",
+            "1970-01-01T00:00:00+09",
+            "1970-01-01T00:00:00Z ",
+            "1970-01-01T0:00:000Z",
+            "1970-02-30T00:00:00Z",
+            "+1970-01-01T00:00:00Z",
+            "10000-01-01T00:00:00Z",
+            "1970-01-01T00:00:00é",
+        ] {
+            assert_eq!(parsed(text), None, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn an_instant_is_read_as_it_was_printed(millis in -62_167_219_200_000_i64..253_402_300_800_000) {
+            let time = Timestamp::from_millis(millis);
+            proptest::prop_assert_eq!(parse_instant(&print(time)), Some(time));
+        }
     }
 }

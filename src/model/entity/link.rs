@@ -227,10 +227,6 @@ impl Links<'_, '_> {
     }
 }
 
-fn is_cyrillic(character: char) -> bool {
-    matches!(character, '\u{400}'..='\u{4FF}')
-}
-
 fn is_in_path(character: char) -> bool {
     let is_sign = matches!(
         character,
@@ -240,8 +236,27 @@ fn is_in_path(character: char) -> bool {
 }
 
 fn may_end_path(character: char) -> bool {
-    let is_sign = matches!(character, '+' | '-' | '=' | '_' | '#' | '/');
-    is_sign || character.is_ascii_alphanumeric() || is_cyrillic(character) || is_accented_latin(character)
+    matches!(character, '+' | '-' | '=' | '_' | '#' | '/') || is_in_word(character)
+}
+
+/// Returns true for letters and digits that continue a URL as people read and copy it, but not for those of scripts that
+/// are written without spaces: text follows a URL in these.
+fn is_in_word(character: char) -> bool {
+    let is_without_spaces = matches!(
+        character,
+        '\u{E00}'..='\u{EFF}'
+            | '\u{1000}'..='\u{11FF}'
+            | '\u{1780}'..='\u{17FF}'
+            | '\u{2E80}'..='\u{A4CF}'
+            | '\u{A960}'..='\u{A97F}'
+            | '\u{AC00}'..='\u{D7FF}'
+            | '\u{F900}'..='\u{FAFF}'
+            | '\u{FF00}'..='\u{FFEF}'
+            | '\u{20000}'..
+    );
+    character.is_ascii_alphanumeric()
+        || is_accented_latin(character)
+        || character.is_alphanumeric() && !is_without_spaces
 }
 
 fn is_in_query(character: char) -> bool {
@@ -269,5 +284,5 @@ fn is_in_query(character: char) -> bool {
 }
 
 fn may_end_query(character: char) -> bool {
-    character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '&' | '=' | '#' | '/')
+    matches!(character, '-' | '_' | '&' | '=' | '#' | '/') || is_in_word(character)
 }

@@ -168,6 +168,27 @@ mod tests {
     }
 
     #[test]
+    fn a_link_continues_over_letters_but_not_into_text_without_spaces() {
+        let link = |content: &'static str| {
+            let link = parts(content).into_iter().find_map(|(text, _, target)| target.map(|_| text));
+            link.unwrap_or_default().to_owned()
+        };
+        for url in [
+            "https://example.org/?q=ü&r=1",
+            "https://example.org/é/ü?q=Ω",
+            "https://example.org/поиск?q=дом",
+            "https://example.org/?q=مرحبا#ñ",
+        ] {
+            assert_eq!(link(url.to_owned().leak()), url);
+            for (before, after) in [("(", ")"), ("", "."), ("", "…"), ("“", "”"), ("", "。次"), ("", "的")]
+            {
+                assert_eq!(link(format!("{before}{url}{after}").leak()), url, "{before}{url}{after}");
+            }
+        }
+        assert_eq!(link("https://example.org/?q=1日本"), "https://example.org/?q=1");
+    }
+
+    #[test]
     fn segments_join_to_the_content_and_count_code_points() {
         let expected = [
             ("🦀 ", 0, None),

@@ -43,8 +43,13 @@ async fn a_violation_of_the_protocol_closes_the_socket_with_a_reason() {
             "The message must have an id, a non-empty string",
         ),
         (vec![subscribe(json!("1"))], 4401, "Unauthorized"),
-        (vec![bearer("Bearer AAAA".to_owned())], 4403, "Forbidden"),
-        (vec![bearer(token.clone())], 4403, "Forbidden"),
+        (vec![bearer("Bearer AAAA".to_owned())], 4403, "The token is invalid, or its session has ended"),
+        (vec![bearer(token.clone())], 4403, "Authorization must have the form `Bearer <token>`"),
+        (
+            vec![json!({ "type": "connection_init", "payload": { "authToken": token } })],
+            4400,
+            "The token belongs in the payload as { \"Authorization\": \"Bearer <token>\" }",
+        ),
         (vec![bearer(format!("Bearer {token}")), init()], 4429, "Too many initialisation requests"),
         (
             vec![bearer(format!("Bearer {token}")), subscribe(json!("one")), subscribe(json!("one"))],
@@ -133,7 +138,10 @@ async fn all_kinds_of_operations_go_over_a_socket() {
         let mut socket = Socket::open(&server, &headers).await.unwrap();
         socket.send(json!({ "type": "connection_init", "payload": payload })).await;
         if username.is_null() {
-            assert_eq!(socket.receive().await, json!([4403, "Forbidden"]));
+            assert_eq!(
+                socket.receive().await,
+                json!([4403, "The token is invalid, or its session has ended"])
+            );
             continue;
         }
         assert_eq!(socket.receive().await, json!({ "type": "connection_ack" }));
