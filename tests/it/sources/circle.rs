@@ -9,6 +9,7 @@ const DEFENDED: [&[&str]; 1] = [&[
     "graphql::types::connection::follow",
     "graphql::types::connection::post",
     "graphql::types::connection::referrer",
+    "graphql::types::connection::repost",
     "graphql::types::connection::timeline",
     "graphql::types::connection::user",
     "graphql::types::post",

@@ -178,7 +178,7 @@ fn every_script_is_documented_and_used() {
 
 /// The reads of users and posts, which only the app and its `visibility` may perform, and the look at a post that no one has
 /// checked.
-const RAW_READS: [&str; 3] = ["app::user::read", "app::post::read", "unchecked"];
+const RAW_READS: [&str; 3] = ["app::user::read", "app::post::read", ".unchecked()"];
 
 #[test]
 fn users_and_posts_reach_a_viewer_through_visibility_only() {
