@@ -180,6 +180,26 @@ async fn entries_return_with_their_author_whatever_happens_meanwhile() {
 }
 
 #[tokio::test]
+async fn a_walk_that_is_interrupted_leaves_no_entry_of_a_post_that_was_deleted_meanwhile() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
+    let [hot, archived] = setups(&[REPLY]);
+    for (setup, write) in [(hot, "post: refer"), (archived, "archive: refer")] {
+        for changed in [Suspend, GoPrivate] {
+            stage.clear().await;
+            stage.calls(&setup).await;
+            let mut walk = stage.begin(change(changed)).await;
+            walk.step_to(Moment::Before, write).await;
+            assert!(walk.waits.is_some(), "{changed:?} writes an entry: {write}");
+            stage.call(REFERRER).await;
+            walk.step_to(Moment::After, write).await;
+            walk.interrupt().await;
+            stage.settle().await;
+            stage.check_store().await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
 async fn changes_of_two_kinds_at_once_end_as_the_record_says() {
     for setup in setups(&[REPLY, LIMITED]) {
         hold_everywhere(&setup, change(Suspend), &[change(GoPrivate)]).await;
