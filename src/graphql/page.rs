@@ -160,6 +160,8 @@ pub(super) async fn fill_visible<R: Rows<Position = PostId>>(
     let (mut filled, has_behind) = try_join(ahead, behind).await?;
     let is_cut = filled.entries.len() > window.size;
     let has_more = is_cut || filled.ended.is_some();
+    // A full page ends with its last entry.
+    filled.ended = filled.ended.filter(|_| filled.entries.len() < window.size);
     match window.direction {
         Direction::Forward => {
             filled.entries.truncate(window.size);

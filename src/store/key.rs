@@ -616,6 +616,12 @@ impl Keys {
         self.key(Tag::Post(post), &format!("{kind}{entries}"))
     }
 
+    /// Returns the keys of a post's referrers of this kind, in the order of [`EntryKind::ALL`].
+    #[must_use]
+    pub fn entries(&self, post: PostId, kind: ReferrerKind) -> [Key<List>; EntryKind::ALL.len()] {
+        EntryKind::ALL.map(|entries| self.referrers(post, kind, entries))
+    }
+
     /// Returns the key of the posts that a user has reposted.
     #[must_use]
     pub fn reposted(&self, user: UserId) -> Key<Hash> {

@@ -19,7 +19,6 @@ use crate::store::draft::{Attempt, Draft, Note};
 use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::post_list::{Id, ids};
-use crate::store::referrer;
 use crate::store::reply::Reply;
 use crate::store::script;
 use crate::store::timeline::REMOVED_MILLIS;
@@ -348,7 +347,7 @@ fn with_lists(
     kinds: impl IntoIterator<Item = ReferrerKind>,
 ) -> Builder {
     let call = call.key(&keys.edits(id));
-    kinds.into_iter().fold(call, |call, kind| referrer::with_lists(call, keys, id, kind))
+    kinds.into_iter().fold(call, |call, kind| keys.entries(id, kind).iter().fold(call, Builder::key))
 }
 
 /// A live or deleted post's author and state.

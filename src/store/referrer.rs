@@ -49,15 +49,15 @@ impl FromRedisValue for Referred {
 /// removes it. Counts listed entries. Idempotent. Takes `O(log n)`, plus the time to insert the entry before later ones.
 pub fn refer(keys: &Keys, referral: &Referral, entry: Option<EntryKind>) -> Command<Referred> {
     let Referral { kind, target, referrer, .. } = *referral;
-    let refer = with_lists(call(&script::REFER).key(&keys.post(target)), keys, target, kind);
+    let refer = with_entries(call(&script::REFER), keys, target, kind);
     let place = entry.map_or(0, |entry| 1 + EntryKind::ALL.iter().take_while(|kind| **kind != entry).count());
     let text = entry.map_or(String::new(), |entry| ReferrerEntry::of(referral, entry).to_string());
     refer.arg(referrer.get()).arg(place).arg(text).arg(position_of_count(kind)).reply()
 }
 
-/// Adds the keys of the lists of a post's referrers of this kind, in the order of [`EntryKind::ALL`].
-pub(super) fn with_lists(call: Builder, keys: &Keys, post: PostId, kind: ReferrerKind) -> Builder {
-    EntryKind::ALL.into_iter().fold(call, |call, entries| call.key(&keys.referrers(post, kind, entries)))
+/// Adds the keys of a post's record, and of the lists of its referrers of this kind.
+fn with_entries(call: Builder, keys: &Keys, post: PostId, kind: ReferrerKind) -> Builder {
+    keys.entries(post, kind).iter().fold(call.key(&keys.post(post)), Builder::key)
 }
 
 /// Returns the position of a count in the stored details of a post.
@@ -169,7 +169,7 @@ pub fn list_count(keys: &Keys, post: PostId) -> Command<u64> {
 /// entry. For checks.
 pub fn kind_of(keys: &Keys, referral: &Referral) -> Command<(bool, Option<EntryKind>)> {
     let Referral { kind, target, referrer, .. } = *referral;
-    let find = with_lists(call(&script::FIND_REFERRER).key(&keys.post(target)), keys, target, kind);
+    let find = with_entries(call(&script::FIND_REFERRER), keys, target, kind);
     let find = find.arg(referrer.get()).reply::<i64>();
     find.map(|place| {
         let kind = usize::try_from(place - 1).ok().and_then(|index| EntryKind::ALL.get(index)).copied();
