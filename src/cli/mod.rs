@@ -165,7 +165,7 @@ fn end_with(error: &clap::Error) -> ExitCode {
 /// Warns of variables of the environment that probably are to set an option, but do not. Names no value.
 fn warn_of_misspelt() {
     for (name, near) in misspelt_variables(&Cli::command()) {
-        eprintln!("warning: no option has the variable {name}: did you mean {near}?");
+        complain(&format!("warning: no option has the variable {name}: did you mean {near}?"));
     }
 }
 

@@ -249,10 +249,8 @@ fn without<'a>(
         (Some(last), Direction::Backward) => id > last,
     };
     let there = found.iter().filter(move |post| !gone.contains(&post.id));
-    there.map(move |post| match is_beyond(post.id) {
-        true => Listed::Id(post.id),
-        false => Listed::Read(StoredPost::archived(Arc::clone(post))),
-    })
+    let stored = |post: &Arc<Post>| Listed::Read(StoredPost::archived(Arc::clone(post)));
+    there.map(move |post| if is_beyond(post.id) { Listed::Id(post.id) } else { stored(post) })
 }
 
 #[cfg(test)]

@@ -31,18 +31,8 @@ fn is_blank(character: char) -> bool {
 /// Returns true for format characters that are drawn, below or above the digits after them
 /// (`Prepended_Concatenation_Mark`).
 fn is_number_sign(character: char) -> bool {
-    matches!(
-        character,
-        '\u{600}'
-            ..='\u{605}'
-                | '\u{6DD}'
-                | '\u{70F}'
-                | '\u{890}'
-                | '\u{891}'
-                | '\u{8E2}'
-                | '\u{110BD}'
-                | '\u{110CD}'
-    )
+    let code_point = u32::from(character);
+    matches!(code_point, 0x600..=0x605 | 0x6DD | 0x70F | 0x890..=0x891 | 0x8E2 | 0x110BD | 0x110CD)
 }
 
 /// Describes the first invisible character of a name that changes nothing visible; `None` if there is no such
@@ -115,14 +105,11 @@ fn is_virama(character: char) -> bool {
 
 /// Returns true if the letters before and after would join without a separator (RFC 5892, appendix A.1).
 fn separates_letters(before: &[char], after: &[char]) -> bool {
-    let first = before.iter().rev().map(joining_type).find(|kind| *kind != JoiningType::Transparent);
-    let second = after.iter().map(joining_type).find(|kind| *kind != JoiningType::Transparent);
+    let joining = |character: &char| JoiningType::for_char(*character);
+    let first = before.iter().rev().map(joining).find(|kind| *kind != JoiningType::Transparent);
+    let second = after.iter().map(joining).find(|kind| *kind != JoiningType::Transparent);
     matches!(first, Some(JoiningType::LeftJoining | JoiningType::DualJoining))
         && matches!(second, Some(JoiningType::RightJoining | JoiningType::DualJoining))
-}
-
-fn joining_type(character: &char) -> JoiningType {
-    JoiningType::for_char(*character)
 }
 
 /// Returns true if a selector between these characters chooses between an emoji and a plain symbol.
@@ -160,11 +147,10 @@ const END_OF_TAGS: char = '\u{E007F}';
 /// Returns the number of tags after a black flag that form the code of a country's part, with their end; 0 if there is
 /// no such code.
 fn tags(after: &[char]) -> usize {
-    const LENGTHS: std::ops::RangeInclusive<usize> = 3..=6;
     let is_tag =
         |character: &&char| matches!(character, '\u{E0030}'..='\u{E0039}' | '\u{E0061}'..='\u{E007A}');
     let length = after.iter().take_while(is_tag).count();
-    let is_code = LENGTHS.contains(&length) && after.get(length) == Some(&END_OF_TAGS);
+    let is_code = (3..=6).contains(&length) && after.get(length) == Some(&END_OF_TAGS);
     if is_code { length + 1 } else { 0 }
 }
 

@@ -57,8 +57,8 @@ pub(crate) struct Rule {
     pub(crate) form: Form,
 }
 
-/// The forms of free texts. None contains control characters, apart from line breaks and tabs, or characters that change
-/// the direction of the text around them.
+/// The forms of free texts. None contains control characters, apart from line breaks and tabs, or characters that
+/// change the direction of the text around them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// One line by which people recognize something: without invisible characters that emoji and scripts do not need.

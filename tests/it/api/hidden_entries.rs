@@ -118,7 +118,7 @@ impl Crowd {
             let kind = KINDS[(id % 3) as usize];
             let (target, referrer) = (PostId::new(1).unwrap(), PostId::new(id).unwrap());
             let author = UserId::new(1_000_000 + id).unwrap();
-            let entries = if id % 2 == 0 { EntryKind::Limited } else { EntryKind::Withheld };
+            let entries = if id.is_multiple_of(2) { EntryKind::Limited } else { EntryKind::Withheld };
             batch.push(refer(store.keys(), &Referral { kind, target, referrer, author }, Some(entries)))
         };
         let tickets = (last + 1 - count..=last).map(hide).collect();

@@ -122,8 +122,10 @@ async fn a_batch_may_cost_as_much_as_one_document() {
     assert_eq!(violation(&world, &vec![page.clone(); 4]).await, too_much);
     let schema = "{ __schema { queryType { name } } }".to_owned();
     assert_eq!(violation(&world, &vec![schema; 4]).await, too_much);
-    let types =
-        (0..6).map(|number| format!("a{number}: __type(name: \"User\") {{ name }} ")).collect::<String>();
+    let types = (0..6)
+        .map(|number| format!("a{number}: __type(name: \"User\") {{ name }} "))
+        .collect::<Vec<_>>()
+        .concat();
     assert_eq!(violation(&world, &vec![format!("{{ {types} }}"); 2]).await, too_much);
     assert_eq!(violation(&world, &[login("ann0"), login("ann0")]).await, too_much);
     let change = "mutation { changePassword(input: { currentPassword: \"x\", newPassword: \"xxxxxxxx\" }) { userErrors { code } } }";
