@@ -8,10 +8,10 @@ use proptest::test_runner::TestRunner;
 use tokio::runtime::{Handle, Runtime};
 use tokio::task::block_in_place;
 
-use crate::harness::case::model_config;
+use crate::harness::case::{in_turns, model_config};
 use crate::harness::sql::{Kind, on_every_kind};
 use crate::harness::stage::AccountChange::{Cancel, Delete, GoPrivate, GoPublic, Lift, Suspend};
-use crate::harness::stage::{AccountChange, Call, Refer, Scenario, Stage, hold_everywhere};
+use crate::harness::stage::{AccountChange, Call, Refer, Scenario, Stage, hold_everywhere_on};
 use crate::harness::turnstile::{Event, events};
 
 /// The author of the posts that others refer to, and the author of those that refer to them.
@@ -119,63 +119,82 @@ fn setups(entries: &[Call]) -> [Vec<Call>; 2] {
     [[&[POST, POST], entries].concat(), [&[POST, POST], entries, &[Call::Move]].concat()]
 }
 
+/// The calls that are made on a stage while others are held. A full run repeats each with each setup.
+struct Holds {
+    stage: Stage,
+    turn: usize,
+}
+
+impl Holds {
+    async fn new() -> Self {
+        Self { stage: Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await, turn: 0 }
+    }
+
+    async fn hold(&mut self, setups: &[Vec<Call>], held: Call, meanwhile: &[Call]) {
+        let setups: Vec<&[Call]> = setups.iter().map(Vec::as_slice).collect();
+        for setup in in_turns(&setups, self.turn) {
+            hold_everywhere_on(&self.stage, setup, held, meanwhile).await;
+        }
+        self.turn += 1;
+    }
+}
+
 #[tokio::test]
 async fn a_post_that_is_published_while_its_author_changes_is_in_the_list_of_the_author() {
-    for published in [REPLY, QUOTE, REPOST, LIMITED] {
-        for meanwhile in [
-            &[change(Suspend)][..],
-            &[change(GoPrivate)],
-            &[change(Suspend), change(Lift)],
-            &[change(GoPrivate), Call::Move],
-        ] {
-            hold_everywhere(&[POST, POST], published, meanwhile).await;
+    let mut holds = Holds::new().await;
+    let published = [REPLY, QUOTE, REPOST, LIMITED];
+    for (turn, meanwhile) in [
+        &[change(Suspend)][..],
+        &[change(GoPrivate)],
+        &[change(Suspend), change(Lift)],
+        &[change(GoPrivate), Call::Move],
+        &[change(GoPrivate), change(GoPublic)],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for published in in_turns(&published, turn) {
+            holds.hold(&setups(&[]), published, meanwhile).await;
         }
-    }
-    for meanwhile in [&[change(Suspend)][..], &[change(GoPrivate)], &[change(GoPrivate), change(GoPublic)]] {
-        hold_everywhere(&[POST, POST, Call::Move], REPLY, meanwhile).await;
-        hold_everywhere(&[POST, POST, Call::Move], REPOST, meanwhile).await;
     }
 }
 
 #[tokio::test]
 async fn a_post_that_is_published_while_its_author_returns_is_listed() {
+    let mut holds = Holds::new().await;
     for (first, then) in [(Suspend, Lift), (GoPrivate, GoPublic), (Delete, Cancel)] {
-        let setup = [POST, POST, change(first)];
-        hold_everywhere(&setup, REPLY, &[change(then)]).await;
-        hold_everywhere(&setup, QUOTE, &[change(then), Call::Move]).await;
-        hold_everywhere(&[&setup[..], &[Call::Move]].concat(), REPLY, &[change(then)]).await;
+        holds.hold(&setups(&[change(first)]), REPLY, &[change(then)]).await;
+        holds.hold(&setups(&[change(first)]), QUOTE, &[change(then), Call::Move]).await;
     }
 }
 
 #[tokio::test]
 async fn entries_follow_their_author_whatever_happens_meanwhile() {
+    let mut holds = Holds::new().await;
     for (held, back) in [(Suspend, Lift), (GoPrivate, GoPublic)] {
-        for setup in setups(&[REPLY, QUOTE, LIMITED]) {
-            for meanwhile in [
-                &[change(back)][..],
-                &[change(back), change(held)],
-                &[REPLY],
-                &[REFERRER],
-                &[Call::Move],
-                &[EDIT, Call::Move],
-                &[change(back), Call::Move],
-                &[TARGET, Call::Move],
-            ] {
-                hold_everywhere(&setup, change(held), meanwhile).await;
-            }
+        for meanwhile in [
+            &[change(back)][..],
+            &[change(back), change(held)],
+            &[REPLY],
+            &[REFERRER],
+            &[Call::Move],
+            &[EDIT, Call::Move],
+            &[TARGET, Call::Move],
+        ] {
+            holds.hold(&setups(&[REPLY, QUOTE, LIMITED]), change(held), meanwhile).await;
         }
     }
 }
 
 #[tokio::test]
 async fn entries_return_with_their_author_whatever_happens_meanwhile() {
+    let mut holds = Holds::new().await;
     for (first, held) in [(Suspend, Lift), (GoPrivate, GoPublic)] {
-        for setup in setups(&[REPLY, REPOST, change(first)]) {
-            for meanwhile in [&[change(first)][..], &[REFERRER], &[QUOTE], &[Call::Move], &[Call::Move, EDIT]]
-            {
-                hold_everywhere(&setup, change(held), meanwhile).await;
-            }
+        for meanwhile in [&[change(first)][..], &[REFERRER], &[QUOTE], &[Call::Move, EDIT]] {
+            holds.hold(&setups(&[REPLY, REPOST, change(first)]), change(held), meanwhile).await;
         }
+        // So that each setup meets each change.
+        holds.turn += 1;
     }
 }
 
@@ -201,55 +220,53 @@ async fn a_walk_that_is_interrupted_leaves_no_entry_of_a_post_that_was_deleted_m
 
 #[tokio::test]
 async fn changes_of_two_kinds_at_once_end_as_the_record_says() {
-    for setup in setups(&[REPLY, LIMITED]) {
-        hold_everywhere(&setup, change(Suspend), &[change(GoPrivate)]).await;
-        hold_everywhere(&setup, change(GoPrivate), &[change(Suspend)]).await;
-        hold_everywhere(&setup, change(GoPrivate), &[change(Delete), change(Cancel), change(Lift)]).await;
-        hold_everywhere(&setup, change(Delete), &[change(GoPrivate), change(Lift)]).await;
-        let deleted = [&setup[..], &[change(Delete), change(Lift)]].concat();
-        hold_everywhere(&deleted, change(Cancel), &[change(GoPrivate)]).await;
-    }
+    let mut holds = Holds::new().await;
+    let entries = setups(&[REPLY, LIMITED]);
+    holds.hold(&entries, change(Suspend), &[change(GoPrivate)]).await;
+    holds.hold(&entries, change(GoPrivate), &[change(Suspend)]).await;
+    holds.hold(&entries, change(GoPrivate), &[change(Delete), change(Cancel), change(Lift)]).await;
+    holds.hold(&entries, change(Delete), &[change(GoPrivate), change(Lift)]).await;
+    let deleted = setups(&[REPLY, LIMITED, change(Delete), change(Lift)]);
+    holds.hold(&deleted, change(Cancel), &[change(GoPrivate)]).await;
 }
 
 #[tokio::test]
 async fn a_list_that_is_moved_has_the_kinds_of_its_entries() {
+    let mut holds = Holds::new().await;
     for meanwhile in [
         &[change(Suspend)][..],
-        &[change(GoPrivate)],
         &[change(GoPrivate), change(GoPublic)],
         &[change(Suspend), EDIT, change(Lift)],
         &[change(GoPrivate), Call::Move],
     ] {
-        hold_everywhere(&[POST, POST, REPLY, REPOST], Call::Move, meanwhile).await;
+        holds.hold(&[vec![POST, POST, REPLY, REPOST]], Call::Move, meanwhile).await;
     }
-    // Which changes no number.
+    // Changes of limited entries change no number.
+    let limited = [vec![POST, POST, LIMITED], vec![POST, POST, QUOTE, change(GoPrivate)]];
     for meanwhile in [
         &[change(Suspend)][..],
         &[Call::Move, change(Suspend)],
         &[change(Suspend), Call::Move],
         &[Call::Move, change(Suspend), change(Lift)],
     ] {
-        hold_everywhere(&[POST, POST, LIMITED], Call::Move, meanwhile).await;
-        hold_everywhere(&[POST, POST, QUOTE, change(GoPrivate)], Call::Move, meanwhile).await;
+        holds.hold(&limited, Call::Move, meanwhile).await;
     }
 }
 
 #[tokio::test]
 async fn a_deletion_removes_an_entry_from_whichever_list_has_it() {
+    let mut holds = Holds::new().await;
     for meanwhile in [&[change(Suspend)][..], &[change(GoPrivate)], &[change(GoPrivate), Call::Move]] {
-        for setup in setups(&[REPLY]) {
-            hold_everywhere(&setup, REFERRER, meanwhile).await;
-        }
+        holds.hold(&setups(&[REPLY]), REFERRER, meanwhile).await;
     }
     for first in [Suspend, GoPrivate] {
-        for setup in setups(&[REPLY, change(first)]) {
-            hold_everywhere(&setup, REFERRER, &[Call::Move]).await;
-        }
+        holds.hold(&setups(&[REPLY, change(first)]), REFERRER, &[Call::Move]).await;
         // Withheld and limited reposts go with their original.
-        for setup in setups(&[REPOST, change(first)]) {
-            hold_everywhere(&setup, TARGET, &[Call::Move, Call::Deliver]).await;
-            hold_everywhere(&setup, Call::Undo(B, 0), &[Call::Move]).await;
-        }
+        let reposted = setups(&[REPOST, change(first)]);
+        holds.hold(&reposted, TARGET, &[Call::Move, Call::Deliver]).await;
+        holds.hold(&reposted, Call::Undo(B, 0), &[Call::Move]).await;
+        // So that each setup meets each change.
+        holds.turn += 1;
     }
 }
 

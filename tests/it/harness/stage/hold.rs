@@ -58,10 +58,15 @@ impl Ending {
 /// and checks the lists in the end.
 pub(crate) async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
     let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
+    hold_everywhere_on(&stage, setup, held, meanwhile).await;
+}
+
+/// The same on a stage that is used again.
+pub(crate) async fn hold_everywhere_on(stage: &Stage, setup: &[Call], held: Call, meanwhile: &[Call]) {
     for sent in 0.. {
         let mut is_over = false;
         for ending in in_turns(&ENDINGS, sent + meanwhile.len()) {
-            is_over = hold(&stage, setup, (held, sent), meanwhile, ending).await;
+            is_over = hold(stage, setup, (held, sent), meanwhile, ending).await;
         }
         if is_over {
             break;

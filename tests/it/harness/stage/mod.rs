@@ -23,7 +23,7 @@ use fanfold::model::id::UserId;
 use crate::harness::deployment::is_on_cluster;
 use crate::harness::sql::{self, Database, Kind};
 pub(crate) use crate::harness::stage::call::{AccountChange, Call, Refer, Results, Scenario};
-pub(crate) use crate::harness::stage::hold::hold_everywhere;
+pub(crate) use crate::harness::stage::hold::{hold_everywhere, hold_everywhere_on};
 pub(crate) use crate::harness::stage::invariant::check_posts;
 use crate::harness::world::{WATERMARK_AGE, World, app, archive_all, deliver_all};
 

@@ -1,6 +1,7 @@
 //! What must hold on a stage at every moment, whatever is in progress.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fanfold::app::viewer::Viewer;
 use fanfold::app::visibility::{UserSelection, Visible, VisiblePost};
@@ -8,9 +9,10 @@ use fanfold::archive::referrer::EntryPortion;
 use fanfold::model::account::Standing;
 use fanfold::model::id::PostId;
 use fanfold::model::page::{Direction, Window};
+use fanfold::model::post::Post;
 use fanfold::model::referrer::{EntryKind, EntryList, ReferrerKind};
 
-use crate::harness::stage::{Stage, USERS};
+use crate::harness::stage::Stage;
 
 /// A user who follows no one, and publishes nothing.
 const STRANGER: u64 = 2;
@@ -43,41 +45,37 @@ impl Stage {
     /// Checks the lists of referrers of the two oldest posts: no entry is in two lists at one place, each number is that of
     /// the listed entries, and a reader who follows no one is shown nothing that the reader may not see now.
     pub(crate) async fn check_moment(&self) -> Result<(), String> {
-        let mut targets = BTreeSet::new();
-        for author in 1..=USERS {
-            targets.extend(self.posts(author).await.into_iter().filter_map(PostId::new));
-        }
-        for target in targets.into_iter().take(2) {
-            for kind in ReferrerKind::ALL {
-                self.check_places(target, kind).await?;
-                for viewer in [Viewer::Anonymous, self.viewer(STRANGER)] {
-                    self.check_shown(target, kind, &viewer).await?;
-                }
+        let posts: BTreeMap<u64, Arc<Post>> = self.records().await.into_iter().collect();
+        let targets = posts.values().take(2);
+        let lists: Vec<(&Post, ReferrerKind)> =
+            targets.flat_map(|post| ReferrerKind::ALL.map(|kind| (&**post, kind))).collect();
+        let of: Vec<_> = lists.iter().map(|(post, kind)| (post.id, *kind)).collect();
+        for ((target, kind), cold) in lists.into_iter().zip(self.cold_entries(&of).await) {
+            self.check_places(target, kind, cold)?;
+            for viewer in [Viewer::Anonymous, self.viewer(STRANGER)] {
+                self.check_shown(target.id, kind, &viewer).await?;
             }
         }
         Ok(())
     }
 
-    async fn check_places(&self, target: PostId, kind: ReferrerKind) -> Result<(), String> {
-        let posts = self.records().await;
-        let cold = self.cold_entries(&[(target, kind)]).await.remove(0);
-        let places = [self.hot_entries(target, kind, None), cold];
+    fn check_places(&self, target: &Post, kind: ReferrerKind, cold: [Vec<String>; 3]) -> Result<(), String> {
+        let id = target.id;
+        let places = [self.hot_entries(id, kind, None), cold];
         for lists in &places {
             let mut seen = BTreeSet::new();
             for entry in lists.iter().flatten() {
-                let post = entry.split(':').next().unwrap();
-                if !seen.insert(post) {
-                    return Err(format!("{entry} is twice among the {kind:?} of {target}: {lists:?}"));
+                if !seen.insert(entry.split(':').next().unwrap()) {
+                    return Err(format!("{entry} is twice among the {kind:?} of {id}: {lists:?}"));
                 }
             }
         }
-        let Some(post) = posts.get(&target.get()) else { return Ok(()) };
-        let is_hot: bool = self.world.redis.raw(&["HEXISTS", &format!("ff:{{p{target}}}:post"), "content"]);
+        let is_hot: bool = self.world.redis.raw(&["HEXISTS", &format!("ff:{{p{id}}}:post"), "content"]);
         let [hot, cold] = &places;
         let listed = if is_hot { &hot[0] } else { &cold[0] };
-        let count = post.details.counts.of(kind);
+        let count = target.details.counts.of(kind);
         if count != listed.len() as u64 {
-            return Err(format!("{count} {kind:?} of {target} are counted: {places:?}"));
+            return Err(format!("{count} {kind:?} of {id} are counted: {places:?}"));
         }
         Ok(())
     }
