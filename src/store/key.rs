@@ -1060,8 +1060,11 @@ mod tests {
         assert_eq!(keys.account_jobs().name(), "ff:{g}:account:jobs");
         assert_eq!(keys.numbered_stars().name(), "ff:{g}:stars:numbered");
         assert_eq!(keys.post(post).name(), "ff:{p9}:post");
-        let lists =
-            |kind| EntryKind::ALL.map(|entries| keys.referrers(post, kind, entries).name().to_owned());
+        assert_eq!(
+            keys.referrers(post, ReferrerKind::Reply, EntryKind::Limited).name(),
+            "ff:{p9}:replies:limited"
+        );
+        let lists = |kind| keys.entries(post, kind).map(|key| key.name().to_owned());
         assert_eq!(
             lists(ReferrerKind::Reply),
             ["ff:{p9}:replies", "ff:{p9}:replies:limited", "ff:{p9}:replies:withheld"]

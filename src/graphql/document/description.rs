@@ -183,6 +183,7 @@ mod tests {
             "{ a(\"x\" $b) }",
             "{ a } \"x\" type A { b: C }",
             "\"x\" a query { b }",
+            "\"x\" \"y\" query { a }",
             "query \"x\" query { a }",
             "query Q \"x\" { a }",
             "query Q @a(b: \"x\") { a }",
@@ -206,7 +207,5 @@ mod tests {
         ] {
             assert_eq!(without_descriptions(document), document);
         }
-        // Only the last of two strings can be a description.
-        assert_eq!(without_descriptions("\"x\" \"y\" query { a }"), "\"x\"     query { a }");
     }
 }

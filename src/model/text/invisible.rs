@@ -72,8 +72,7 @@ fn is_needed(before: &[char], character: char, after: &[char]) -> bool {
         '\u{E0100}'..='\u{E01EF}' => is_after(UnifiedIdeograph::for_char),
         '\u{180B}'..='\u{180D}' | '\u{180F}' => is_after(is_mongolian_letter),
         '\u{180E}' => separates_mongolian_vowel(before, after),
-        // Arranges hieroglyphs, one after the other or several in a row.
-        '\u{13430}'..='\u{1343F}' => is_after(|base| Script::for_char(base) == Script::EgyptianHieroglyphs),
+        '\u{13430}'..='\u{1343F}' => arranges_hieroglyphs(before),
         _ => false,
     }
 }
@@ -118,6 +117,12 @@ fn selects_presentation(before: &[char], after: &[char]) -> bool {
         let is_in_keycap = base.is_ascii() && after.first() == Some(&'\u{20E3}');
         Emoji::for_char(*base) && (is_in_keycap || !EmojiComponent::for_char(*base))
     })
+}
+
+/// Returns true if the character before, possibly in a variant, is a hieroglyph or arranges hieroglyphs, too.
+fn arranges_hieroglyphs(before: &[char]) -> bool {
+    let base = before.iter().rfind(|character| !matches!(character, '\u{FE00}'..='\u{FE06}'));
+    base.is_some_and(|base| Script::for_char(*base) == Script::EgyptianHieroglyphs)
 }
 
 /// Returns true for characters of the kinds that have standardized variants.
