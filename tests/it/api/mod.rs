@@ -19,6 +19,7 @@ mod exclusion;
 mod execution;
 mod export;
 mod fields;
+mod hidden;
 mod hidden_entries;
 mod input;
 mod list_size;

@@ -94,12 +94,7 @@ async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call], is_repe
         meanwhile.iter().chain([&held]).any(|call| matches!(call, Call::Delete(..) | Call::Outage));
     for is_interrupted in [false, true] {
         for sent in 0.. {
-            stage.clear().await;
-            for call in setup {
-                stage.call(*call).await;
-            }
-            let mut actor = stage.begin(held).await;
-            actor.send_batches(sent).await;
+            let mut actor = stage.hold(setup, held, sent).await;
             let (is_over, stop) = (actor.waits.is_none(), actor.waits);
             let context = |error| {
                 panic!("{held:?} held at {stop:?}, interrupted: {is_interrupted}, {meanwhile:?}: {error}")

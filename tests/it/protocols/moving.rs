@@ -152,12 +152,7 @@ async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
     let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "2").await;
     for is_interrupted in [false, true] {
         for sent in 0.. {
-            stage.clear().await;
-            for call in setup {
-                stage.call(*call).await;
-            }
-            let mut actor = stage.begin(held).await;
-            actor.send_batches(sent).await;
+            let mut actor = stage.hold(setup, held, sent).await;
             let (is_over, stop) = (actor.waits.is_none(), actor.waits);
             let context = |error| panic!("held at {stop:?}, interrupted: {is_interrupted}: {error}");
             // Up to the interruption, the moments are those of the call that is resumed.

@@ -89,7 +89,8 @@ fn bodies_that_arrive_byte_by_byte_take_their_own_size() {
         stream.write_all(head.as_bytes()).unwrap();
     }
     let before = memory(&server);
-    for _ in 0..200 {
+    // On a busy machine as well, these arrive within the ten seconds that a body may take.
+    for _ in 0..60 {
         for stream in &mut streams {
             stream.write_all(b" ").unwrap();
         }
@@ -97,7 +98,7 @@ fn bodies_that_arrive_byte_by_byte_take_their_own_size() {
         assert!(eventually(|| has_read_all(&server)));
     }
     let grown = growth(&server, before);
-    assert!(grown < 16, "50 bodies of 200 bytes take {grown} MiB");
+    assert!(grown < 8, "50 bodies of 60 bytes take {grown} MiB");
 }
 
 /// Returns the beginning of a frame of a text, masked with zeros. `is_last` means that no further frame belongs to it.
