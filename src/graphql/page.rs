@@ -4,9 +4,9 @@
 //! round trip; all of its users and relations take a second. The nodes hold this data, so their fields load nothing.
 //!
 //! # Why pages may end early
-//! Entries whose node the viewer may not see are left out. If others took their place without a bound, an account could make
-//! a list unreadable by filling it with such entries. So a page is refilled once or twice at most, and then ends: the cursor at its
-//! end is that of the last entry that was looked at.
+//! Entries whose node the viewer may not see are left out. If others took their place without a bound, an account could
+//! make a list unreadable by filling it with such entries. So a page is refilled once or twice at most, and then ends: the
+//! cursor at its end is that of the last entry that was looked at.
 
 use futures::future::try_join;
 

@@ -28,11 +28,11 @@ const AUTHORS: usize = 60;
 const PRIVATE: std::ops::Range<usize> = 40..50;
 const FOR_FOLLOWERS: std::ops::Range<usize> = 50..60;
 
-/// The bounds of a page, beyond what it takes to find the post: those of an anonymous viewer, whose page is one part, and those of
-/// others, whose page is three parts of four round trips at most.
+/// The bounds of a page, beyond the two round trips that find the post: those of an anonymous viewer, whose page is one part,
+/// and those of others, whose page may be refilled. Entries of authors whom the viewer does not follow are not looked up.
 const ANONYMOUS_ROUND_TRIPS: u64 = 3;
-const ROUND_TRIPS: u64 = 12;
-const COMMANDS: u64 = 2_000;
+const ROUND_TRIPS: u64 = 6;
+const COMMANDS: u64 = 600;
 
 /// A world in which a post has very many entries.
 struct Crowd {
