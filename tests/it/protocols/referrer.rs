@@ -203,10 +203,9 @@ async fn a_walk_that_is_interrupted_leaves_no_entry_of_a_post_that_was_deleted_m
     let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
     let [hot, archived] = setups(&[REPLY]);
     // A mover removes the entries of a deleted post as well: nothing but an intent finds one that is written afterwards.
-    for (setup, write, meanwhile) in [
-        (hot, "post: refer", &[REFERRER][..]),
-        (archived, "archive: refer", &[REFERRER, Call::Move]),
-    ] {
+    for (setup, write, meanwhile) in
+        [(hot, "post: refer", &[REFERRER][..]), (archived, "archive: refer", &[REFERRER, Call::Move])]
+    {
         for changed in [Suspend, GoPrivate] {
             stage.clear().await;
             stage.calls(&setup).await;
