@@ -128,84 +128,121 @@ impl RuleViolation {
     }
 }
 
-/// The kinds of rule violations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// The input has invalid characters or an invalid format.
-    Invalid,
-    /// The input is shorter than the minimum.
-    TooShort,
-    /// The input is longer than the maximum.
-    TooLong,
-    /// The name belongs to another user.
-    Taken,
-    /// The object does not exist.
-    NotFound,
-    /// The username, the password or the recovery code is wrong. The error deliberately does not reveal which.
-    WrongCredentials,
-    /// The account is suspended.
-    Suspended,
-    /// The account is suspended or deleted.
-    Inactive,
-    /// An existing application manages the user's sign-in.
-    ExternalSignIn,
-    /// The user cannot perform this action on themselves.
-    Oneself,
-    /// The user is a moderator, so that only the operator can perform this action.
-    Moderator,
-    /// The user blocks the other user.
-    Blocked,
-    /// The user has reached the follow limit.
-    FollowLimit,
-    /// The user has reached the limit of the list.
-    ListLimit,
-    /// The post cannot be that visible, or refer to a post that is not.
-    Visibility,
-    /// The object belongs to another user.
-    NotYours,
-    /// The idempotency key was already used for a different post.
-    IdempotencyMismatch,
-    /// The caller has made too many attempts.
-    Throttled,
-    /// No one can register.
-    RegistrationClosed,
-    /// The invite is missing, unknown, expired or used up.
-    InviteInvalid,
+/// Passes the kinds of rule violations, with their descriptions in the API, and their names if these differ, to a macro that
+/// declares an enum of them.
+macro_rules! reasons {
+    ($declare:ident) => {
+        $declare! {
+            /// The value contains invalid characters or has the wrong format.
+            Invalid,
+            /// The value has too few characters.
+            TooShort,
+            /// The value has too many characters.
+            TooLong,
+            /// The username is taken.
+            Taken,
+            /// The object does not exist.
+            NotFound,
+            /// The username, the password or the recovery code is wrong.
+            WrongCredentials,
+            /// The account is suspended, so that its user cannot sign in.
+            Suspended,
+            /// The account is suspended or deleted, so that a moderator cannot do this.
+            Inactive,
+            /// The viewer, or the user concerned, signs in with the tokens of another application, which manages passwords and
+            /// sign-out.
+            ExternalSignIn,
+            /// The viewer cannot do this to themselves.
+            Oneself = "SELF",
+            /// The user, or the author of the post, is a moderator. Only the operator of the server can do this.
+            Moderator,
+            /// The viewer blocks the user; unblock them first.
+            Blocked,
+            /// The viewer already follows the maximum number of users, counting those whom the viewer has requested to follow.
+            FollowLimit,
+            /// The list has reached its maximum length, for example of muted users, or of pending recovery codes of a
+            /// moderator.
+            ListLimit,
+            /// The post cannot be that visible, or the post that it quotes is not visible to everyone.
+            Visibility,
+            /// The object belongs to another user, or to the operator of the server.
+            NotYours,
+            /// The idempotency key was already used for a different request.
+            IdempotencyMismatch,
+            /// Too many attempts. Retry after `retryAfterSeconds`. Credentials, if any, were not checked.
+            Throttled,
+            /// No one can register on this server.
+            RegistrationClosed,
+            /// Registration requires an invite, and the invite is missing, unknown, expired or used up.
+            InviteInvalid,
+        }
+    };
+}
+pub(crate) use reasons;
+
+macro_rules! declare_reason {
+    ($($(#[$meta:meta])* $reason:ident $(= $name:literal)?,)*) => {
+        /// The kinds of rule violations.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Reason {
+            $($(#[$meta])* $reason,)*
+        }
+    };
+}
+reasons!(declare_reason);
+
+/// Declares the inputs that rules apply to, each with its path in `input`.
+macro_rules! inputs {
+    ($($field:ident = $($path:literal),+;)*) => {
+        /// The inputs that rules apply to.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "each variant is named after its input")]
+        pub enum Field {
+            $($field,)*
+        }
+
+        impl Field {
+            /// Returns the path of the input in the schema, from the argument of the mutation.
+            #[must_use]
+            pub fn path(self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$field => &["input", $($path),+],)*
+                }
+            }
+        }
+    };
 }
 
-/// The inputs that rules apply to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each variant is named after its input")]
-pub enum Field {
-    Username,
-    Password,
-    DisplayName,
-    Bio,
-    AvatarUrl,
-    Label,
-    CurrentPassword,
-    NewPassword,
-    SessionId,
-    UserId,
-    Until,
-    Content,
-    Platform,
-    Visibility,
-    InReplyTo,
-    QuoteOf,
-    IdempotencyKey,
-    PostId,
-    Country,
-    Subdivision,
-    Invite,
-    InviteId,
-    Uses,
-    ExpiresAt,
-    Note,
-    Reason,
-    ReportedUser,
-    ReportedPost,
-    ReportId,
+inputs! {
+    Username = "username";
+    Password = "password";
+    DisplayName = "displayName";
+    Bio = "bio";
+    AvatarUrl = "avatarUrl";
+    Label = "label";
+    CurrentPassword = "currentPassword";
+    NewPassword = "newPassword";
+    SessionId = "sessionId";
+    UserId = "userId";
+    Until = "until";
+    Content = "content";
+    Platform = "platform";
+    Visibility = "visibility";
+    InReplyTo = "inReplyTo";
+    QuoteOf = "quoteOf";
+    IdempotencyKey = "idempotencyKey";
+    PostId = "postId";
+    Country = "region", "country";
+    Subdivision = "region", "subdivision";
+    Invite = "invite";
+    InviteId = "inviteId";
+    Uses = "uses";
+    ExpiresAt = "expiresAt";
+    Note = "note";
+    Reason = "reason";
+    ReportedUser = "target", "userId";
+    ReportedPost = "target", "postId";
+    ReportId = "reportId";
 }
 
 /// Internal failures. The cause is logged, never sent to the client.

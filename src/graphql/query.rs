@@ -77,9 +77,7 @@ impl Query {
     ) -> Option<Result<Post, Error>> {
         let post = async {
             let id = GlobalId::post("id", &id)?;
-            let posts =
-                Post::load_all(&Scope::of(context), std::iter::once(id), &Selected::of(context)).await?;
-            Ok(posts.into_iter().next().flatten())
+            Post::load_one(&Scope::of(context), id, &Selected::of(context)).await.transpose()
         };
         post.await.transpose()
     }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Context, ID, InputObject, Object, SimpleObject};
+use async_graphql::{Context, ID, InputObject, Object};
 
 use crate::app::error::Error;
 use crate::app::post::{EditRequest, PublishRequest};
+use crate::app::{self, App};
 use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
 use crate::graphql::selection::Selected;
@@ -115,75 +116,113 @@ impl PublishPayload {
     }
 }
 
-/// Payload of `editPost`.
-pub(super) struct EditPostPayload {
+/// The outcome of a change of a post.
+struct Changed {
+    /// A scope that reads anew.
     scope: Arc<Scope>,
-    edited: Option<PostId>,
+    /// The post, unless the change was rejected.
+    post: Option<PostId>,
     errors: UserErrors,
 }
+
+impl Changed {
+    /// Loads the post after the change, with what the selection needs.
+    async fn load(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
+        Post::load_one(&self.scope, self.post?, &Selected::of(context)).await
+    }
+
+    /// Returns the viewer after the change.
+    fn viewer(&self) -> Option<Viewer> {
+        self.post.and_then(|_| Viewer::of(&self.scope))
+    }
+}
+
+/// Payload of `editPost`.
+pub(super) struct EditPostPayload(Changed);
 
 /// Payload of `editPost`.
 #[Object]
 impl EditPostPayload {
     /// The edited post; null on failure, or if it has been deleted since.
     async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
-        Post::load_one(&self.scope, self.edited?, &Selected::of(context)).await
+        self.0.load(context).await
     }
 
     #[graphql(flatten)]
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn user_errors(&self) -> &UserErrors {
-        &self.errors
+        &self.0.errors
     }
 }
 
 /// Payload of `deletePost`.
-#[derive(SimpleObject)]
-pub(super) struct DeletePostPayload {
-    /// The id of the deleted post; null on failure.
-    deleted_post_id: Option<ID>,
-    /// The viewer after the change; null on failure.
-    viewer: Option<Viewer>,
-    #[graphql(flatten)]
-    errors: UserErrors,
-}
+pub(super) struct DeletePostPayload(Changed);
 
-/// A post after the viewer has reposted it, or undone that.
-struct Reposted {
-    scope: Arc<Scope>,
-    post: Option<PostId>,
-}
-
+/// Payload of `deletePost`.
 #[Object]
-impl Reposted {
-    /// The post after the change; null on failure, or if it was deleted or is hidden from the viewer.
-    async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
-        let posts = Post::load_all(&self.scope, std::iter::once(self.post?), &Selected::of(context)).await;
-        posts.map(|posts| posts.into_iter().next().flatten()).transpose()
+impl DeletePostPayload {
+    /// The id of the deleted post; null on failure.
+    async fn deleted_post_id(&self) -> Option<ID> {
+        self.0.post.map(|post| GlobalId::Post(post).print())
     }
 
     /// The viewer after the change; null on failure.
     async fn viewer(&self) -> Option<Viewer> {
-        self.post.and_then(|_| Viewer::of(&self.scope))
+        self.0.viewer()
+    }
+
+    #[graphql(flatten)]
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn user_errors(&self) -> &UserErrors {
+        &self.0.errors
     }
 }
 
-/// Payload of `repost`.
-#[derive(SimpleObject)]
-pub(super) struct RepostPayload {
-    #[graphql(flatten)]
-    reposted: Reposted,
-    #[graphql(flatten)]
-    errors: UserErrors,
+/// Declares the payload of a mutation after which the post is still there, for others.
+macro_rules! repost_payload {
+    ($name:ident, $description:literal) => {
+        #[doc = $description]
+        pub(super) struct $name(Changed);
+
+        #[doc = $description]
+        #[Object]
+        impl $name {
+            /// The post after the change; null on failure, or if it was deleted or is hidden from the viewer.
+            async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
+                self.0.load(context).await
+            }
+
+            /// The viewer after the change; null on failure.
+            async fn viewer(&self) -> Option<Viewer> {
+                self.0.viewer()
+            }
+
+            #[graphql(flatten)]
+            #[expect(clippy::unused_async, reason = "the library requires it")]
+            async fn user_errors(&self) -> &UserErrors {
+                &self.0.errors
+            }
+        }
+    };
 }
 
-/// Payload of `undoRepost`.
-#[derive(SimpleObject)]
-pub(super) struct UndoRepostPayload {
-    #[graphql(flatten)]
-    reposted: Reposted,
-    #[graphql(flatten)]
-    errors: UserErrors,
+repost_payload!(RepostPayload, "Payload of `repost`.");
+repost_payload!(UndoRepostPayload, "Payload of `undoRepost`.");
+
+/// Changes the post in `input.postId`.
+async fn change_post(
+    context: &Context<'_>,
+    post_id: &ID,
+    change: impl AsyncFnOnce(&App, &app::viewer::Viewer, PostId) -> Result<(), Error>,
+) -> Result<Changed, Error> {
+    let scope = Scope::of(context);
+    let done = async {
+        scope.viewer().signed_in()?;
+        let post = GlobalId::post("input.postId", post_id)?;
+        change(&scope.app, scope.viewer(), post).await.map(|()| post)
+    };
+    let (post, errors) = split(done.await)?;
+    Ok(Changed { scope: scope.afresh(), post, errors })
 }
 
 #[Object]
@@ -222,22 +261,12 @@ impl PostMutation {
         context: &Context<'_>,
         input: EditPostInput,
     ) -> Option<Result<EditPostPayload, Error>> {
-        let scope = Scope::of(context);
-        let done = async {
-            scope.viewer().signed_in()?;
-            let post = GlobalId::post("input.postId", &input.post_id)?;
-            let request = EditRequest {
-                post,
-                content: &input.content,
-                idempotency_key: input.idempotency_key.as_deref(),
-            };
-            scope.app.edit_post(scope.viewer(), request).await.map(|()| post)
-        };
-        Some(split(done.await).map(|(edited, errors)| EditPostPayload {
-            scope: scope.afresh(),
-            edited,
-            errors,
-        }))
+        let EditPostInput { post_id, content, idempotency_key } = &input;
+        let changed = change_post(context, post_id, async |app, viewer, post| {
+            let request = EditRequest { post, content, idempotency_key: idempotency_key.as_deref() };
+            app.edit_post(viewer, request).await
+        });
+        Some(changed.await.map(EditPostPayload))
     }
 
     /// Deletes one of the viewer's posts. Idempotent.
@@ -246,17 +275,10 @@ impl PostMutation {
         context: &Context<'_>,
         input: DeletePostInput,
     ) -> Option<Result<DeletePostPayload, Error>> {
-        let scope = Scope::of(context);
-        let done = async {
-            scope.viewer().signed_in()?;
-            let post = GlobalId::post("input.postId", &input.post_id)?;
-            scope.app.delete_post(scope.viewer(), post).await
-        };
-        Some(split(done.await).map(|(done, errors)| DeletePostPayload {
-            viewer: done.and_then(|()| Viewer::of(&scope.afresh())),
-            deleted_post_id: done.map(|()| input.post_id),
-            errors,
-        }))
+        let changed = change_post(context, &input.post_id, async |app, viewer, post| {
+            app.delete_post(viewer, post).await
+        });
+        Some(changed.await.map(DeletePostPayload))
     }
 
     /// Reposts a post: shows it to the viewer's followers. Repeating it changes nothing.
@@ -265,16 +287,9 @@ impl PostMutation {
         context: &Context<'_>,
         input: RepostInput,
     ) -> Option<Result<RepostPayload, Error>> {
-        let scope = Scope::of(context);
-        let done = async {
-            scope.viewer().signed_in()?;
-            let post = GlobalId::post("input.postId", &input.post_id)?;
-            scope.app.repost(scope.viewer(), post).await.map(|()| post)
-        };
-        Some(split(done.await).map(|(post, errors)| RepostPayload {
-            reposted: Reposted { scope: scope.afresh(), post },
-            errors,
-        }))
+        let changed =
+            change_post(context, &input.post_id, async |app, viewer, post| app.repost(viewer, post).await);
+        Some(changed.await.map(RepostPayload))
     }
 
     /// Takes the viewer's repost of a post back. Repeating it changes nothing.
@@ -283,15 +298,9 @@ impl PostMutation {
         context: &Context<'_>,
         input: UndoRepostInput,
     ) -> Option<Result<UndoRepostPayload, Error>> {
-        let scope = Scope::of(context);
-        let done = async {
-            scope.viewer().signed_in()?;
-            let post = GlobalId::post("input.postId", &input.post_id)?;
-            scope.app.undo_repost(scope.viewer(), post).await.map(|()| post)
-        };
-        Some(split(done.await).map(|(post, errors)| UndoRepostPayload {
-            reposted: Reposted { scope: scope.afresh(), post },
-            errors,
-        }))
+        let changed = change_post(context, &input.post_id, async |app, viewer, post| {
+            app.undo_repost(viewer, post).await
+        });
+        Some(changed.await.map(UndoRepostPayload))
     }
 }

@@ -2,61 +2,24 @@
 
 use async_graphql::{Context, Enum, Object, SimpleObject};
 
-use crate::app::error::{Error, Field, Reason, Rejection, RuleViolation};
+use crate::app::error::{Error, Reason, Rejection, RuleViolation, reasons};
 use crate::graphql::context::Scope;
 use crate::graphql::directive::list_size;
 use crate::graphql::entries::Entries;
 use crate::graphql::error::whole_seconds;
 use crate::graphql::types::scalar::number;
 
-/// The kind of a user error.
-#[derive(Clone, Copy, Enum, PartialEq, Eq)]
-#[graphql(remote = "Reason")]
-pub(in crate::graphql) enum UserErrorCode {
-    /// The value contains invalid characters or has the wrong format.
-    Invalid,
-    /// The value has too few characters.
-    TooShort,
-    /// The value has too many characters.
-    TooLong,
-    /// The username is taken.
-    Taken,
-    /// The object does not exist.
-    NotFound,
-    /// The username, the password or the recovery code is wrong.
-    WrongCredentials,
-    /// The account is suspended, so that its user cannot sign in.
-    Suspended,
-    /// The account is suspended or deleted, so that a moderator cannot do this.
-    Inactive,
-    /// The viewer, or the user concerned, signs in with the tokens of another application, which manages passwords and
-    /// sign-out.
-    ExternalSignIn,
-    /// The viewer cannot do this to themselves.
-    #[graphql(name = "SELF")]
-    Oneself,
-    /// The user, or the author of the post, is a moderator. Only the operator of the server can do this.
-    Moderator,
-    /// The viewer blocks the user; unblock them first.
-    Blocked,
-    /// The viewer already follows the maximum number of users, counting those whom the viewer has requested to follow.
-    FollowLimit,
-    /// The list has reached its maximum length, for example of muted users, or of pending recovery codes of a
-    /// moderator.
-    ListLimit,
-    /// The post cannot be that visible, or the post that it quotes is not visible to everyone.
-    Visibility,
-    /// The object belongs to another user, or to the operator of the server.
-    NotYours,
-    /// The idempotency key was already used for a different request.
-    IdempotencyMismatch,
-    /// Too many attempts. Retry after `retryAfterSeconds`. Credentials, if any, were not checked.
-    Throttled,
-    /// No one can register on this server.
-    RegistrationClosed,
-    /// Registration requires an invite, and the invite is missing, unknown, expired or used up.
-    InviteInvalid,
+macro_rules! declare_code {
+    ($($(#[$meta:meta])* $reason:ident $(= $name:literal)?,)*) => {
+        /// The kind of a user error.
+        #[derive(Clone, Copy, Enum, PartialEq, Eq)]
+        #[graphql(remote = "Reason")]
+        pub(in crate::graphql) enum UserErrorCode {
+            $($(#[$meta])* $(#[graphql(name = $name)])? $reason,)*
+        }
+    };
 }
+reasons!(declare_code);
 
 /// The user errors in a mutation's payload.
 #[derive(Default)]
@@ -98,47 +61,11 @@ impl From<RuleViolation> for UserError {
         Self {
             code: reason.into(),
             message,
-            field: field.map(path),
+            field: field.map(|field| field.path().to_vec()),
             limit: limit.map(|limit| number(limit as u64)),
             retry_after_seconds: retry_after.map(|delay| number(whole_seconds(delay))),
         }
     }
-}
-
-/// Returns the path of an input field in the schema.
-fn path(field: Field) -> Vec<&'static str> {
-    let name = match field {
-        Field::Username => "username",
-        Field::Password => "password",
-        Field::DisplayName => "displayName",
-        Field::Bio => "bio",
-        Field::AvatarUrl => "avatarUrl",
-        Field::Label => "label",
-        Field::CurrentPassword => "currentPassword",
-        Field::NewPassword => "newPassword",
-        Field::SessionId => "sessionId",
-        Field::UserId => "userId",
-        Field::Until => "until",
-        Field::Content => "content",
-        Field::Visibility => "visibility",
-        Field::InReplyTo => "inReplyTo",
-        Field::QuoteOf => "quoteOf",
-        Field::Platform => "platform",
-        Field::IdempotencyKey => "idempotencyKey",
-        Field::PostId => "postId",
-        Field::Invite => "invite",
-        Field::InviteId => "inviteId",
-        Field::Uses => "uses",
-        Field::ExpiresAt => "expiresAt",
-        Field::Note => "note",
-        Field::Reason => "reason",
-        Field::ReportId => "reportId",
-        Field::Country => return vec!["input", "region", "country"],
-        Field::Subdivision => return vec!["input", "region", "subdivision"],
-        Field::ReportedUser => return vec!["input", "target", "userId"],
-        Field::ReportedPost => return vec!["input", "target", "postId"],
-    };
-    vec!["input", name]
 }
 
 /// Splits a result into its value and the errors that a user can act on. Returns all other errors unchanged.
