@@ -32,7 +32,7 @@ use crate::store::relation;
 use crate::store::signal::{Signal, SignalListener, SubscriptionHandle};
 
 /// Polling interval of a subscriber without signals.
-const LOOKED_AFTER: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// Interval between the pings that verify the connection.
 const PINGED: Duration = Duration::from_secs(10);
 /// Timeout of commands sent over the connection.
@@ -171,17 +171,17 @@ pub struct Listener {
     user: UserId,
     mailbox: Arc<Mailbox>,
     /// Time of the next poll, regardless of signals.
-    looked_at: Instant,
+    poll_at: Instant,
 }
 
 impl Listener {
     /// Waits for a change or for the next poll.
     pub async fn changes(&mut self) -> Changes {
         loop {
-            let is_rung = timeout_at(self.looked_at, self.mailbox.bell.notified()).await.is_ok();
+            let is_rung = timeout_at(self.poll_at, self.mailbox.bell.notified()).await.is_ok();
             let changes = std::mem::take(&mut *lock(&self.mailbox.changes));
             if !is_rung {
-                let due = std::mem::replace(&mut self.looked_at, Instant::now() + LOOKED_AFTER);
+                let due = std::mem::replace(&mut self.poll_at, Instant::now() + POLL_INTERVAL);
                 let mut all = Changes::that_polls_find(due);
                 all.add(changes);
                 return all;
@@ -196,8 +196,8 @@ impl Listener {
 impl Listener {
     /// Schedules the next poll relative to the start of a read, so that subscribers that shared the read also
     /// share the next read.
-    pub(super) fn look_after(&mut self, began: Instant) {
-        self.looked_at = began + LOOKED_AFTER;
+    pub(super) fn schedule_poll(&mut self, began: Instant) {
+        self.poll_at = began + POLL_INTERVAL;
     }
 }
 
@@ -214,7 +214,7 @@ impl App {
         let user = viewer.signed_in()?.user;
         let mailbox = Arc::<Mailbox>::default();
         self.0.process.listeners.change(user, |mailboxes| mailboxes.push(Arc::clone(&mailbox)));
-        Ok(Listener { app: self.clone(), user, mailbox, looked_at: Instant::now() + LOOKED_AFTER })
+        Ok(Listener { app: self.clone(), user, mailbox, poll_at: Instant::now() + POLL_INTERVAL })
     }
 
     /// Wakes subscribers in this process and refreshes the delivered mark, until dropped.
@@ -223,13 +223,13 @@ impl App {
     }
 
     async fn keep_receiving(&self) {
-        let mut is_told = false;
+        let mut is_lost = false;
         loop {
-            let Err(error) = self.listen_once(&mut is_told).await;
+            let Err(error) = self.listen_once(&mut is_lost).await;
             // Subscribers poll timelines and sessions anyway, but signals about relations may be lost.
             let missed = Changes { has_missed: true, ..Changes::default() };
             self.0.process.listeners.put_all(&self.0.process.listeners.users(), &missed);
-            if !std::mem::replace(&mut is_told, true) {
+            if !std::mem::replace(&mut is_lost, true) {
                 let error = &error as &dyn std::error::Error;
                 tracing::warn!(error, "Redis pub/sub connection lost; subscriptions fall back to polling");
             }
@@ -237,20 +237,20 @@ impl App {
         }
     }
 
-    async fn listen_once(&self, is_told: &mut bool) -> Result<Infallible, Error> {
-        let ear = timeout(TIMEOUT, self.store().listen()).await.map_err(|_| too_slow())??;
-        let mut handle = ear.handle();
+    async fn listen_once(&self, is_lost: &mut bool) -> Result<Infallible, Error> {
+        let signals = timeout(TIMEOUT, self.store().listen()).await.map_err(|_| too_slow())??;
+        let mut handle = signals.handle();
         let users = self.0.process.listeners.users();
         tune(handle.subscribe_to(&users), users.is_empty()).await?;
         // Signals may have been missed while there was no subscription.
-        let missed = Changes { has_missed: *is_told, ..Changes::anything() };
+        let missed = Changes { has_missed: *is_lost, ..Changes::anything() };
         self.0.process.listeners.put_all(&users, &missed);
-        *is_told = false;
+        *is_lost = false;
         let pulled = Pulled::default();
         tokio::select! {
             tuned = self.keep_tuning(&mut handle, users.into_iter().collect()) => tuned,
             never = self.keep_notifying_readers(&pulled) => match never {},
-            () = self.wake(ear, &pulled) => Err(Broken::GaveUp("pub/sub: connection closed").into()),
+            () = self.wake(signals, &pulled) => Err(Broken::GaveUp("pub/sub: connection closed").into()),
         }
     }
 
@@ -290,9 +290,9 @@ impl App {
     }
 
     /// Dispatches signals until the connection closes. Waits for nothing but signals.
-    async fn wake(&self, mut ear: SignalListener, pulled: &Pulled) {
+    async fn wake(&self, mut signals: SignalListener, pulled: &Pulled) {
         let listeners = &self.0.process.listeners;
-        while let Some(signal) = ear.next().await {
+        while let Some(signal) = signals.next().await {
             let changes = Changes::default();
             match signal {
                 Signal::Timeline(user) => listeners.put(user, &Changes::of_timeline(Instant::now())),

@@ -10,7 +10,7 @@ use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
 use crate::archive::post::{MOST_ROWS, details_column, parse_details, post_id, push_in};
-use crate::archive::{ANSWER, Archive, WRITE, number};
+use crate::archive::{Archive, READ_TIMEOUT, WRITE_TIMEOUT, number};
 use crate::budget::{self, Resource};
 use crate::model::clock::Timestamp;
 use crate::model::details::{Details, References};
@@ -23,7 +23,7 @@ impl Archive {
     pub async fn edit(&self, author: UserId, edit: &Edit, now: Timestamp) -> Result<Edited, Error> {
         let Edit { post, replaced, content } = edit;
         let id = number(post.get());
-        self.ask("archive: edit", WRITE, async |lease| {
+        self.ask("archive: edit", WRITE_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut transaction = connection.begin().await?;
                 // The first statement is a write, which locks the row in all databases.
@@ -74,7 +74,7 @@ impl Archive {
     /// Reads the earlier versions of these posts, newest first.
     pub async fn versions(&self, posts: &[PostId]) -> Result<HashMap<PostId, Vec<EarlierVersion>>, Error> {
         budget::spend(Resource::Statements, (1 + posts.len() / 16) as u64)?;
-        let rows = self.ask("archive: versions", ANSWER, async |lease| {
+        let rows = self.ask("archive: versions", READ_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut rows: Vec<(i64, i64, i64, String)> = Vec::new();
                 for posts in posts.chunks(MOST_ROWS) {

@@ -37,11 +37,11 @@ pub const LOG_DIRECTIVES: [&str; 3] =
     ["sqlx_postgres::options=off", "sqlx_mysql::options=off", "sqlx::postgres::notice=off"];
 
 /// Timeout for closing the archive.
-const CLOSE: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Timeout for a query.
-const ANSWER: Duration = Duration::from_secs(5);
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for writing a batch of posts.
-const WRITE: Duration = Duration::from_secs(30);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The archive of one deployment. Cheap to clone.
 #[derive(Clone)]
@@ -112,19 +112,19 @@ impl Archive {
         if let Some(Ok(pool)) = opening.as_ref().and_then(|opening| opening.peek()) {
             // If a query is still running or the server is down, the connections close when the process
             // exits.
-            drop(tokio::time::timeout(CLOSE, pool.close()).await);
+            drop(tokio::time::timeout(CLOSE_TIMEOUT, pool.close()).await);
         }
     }
 
     /// Returns the schema version of the archive, without migrating it; `None` if it has no tables yet.
     pub async fn schema(&self) -> Result<Option<i64>, Error> {
-        let schema = tokio::time::timeout(ANSWER, Box::pin(self.shared.target.schema())).await;
+        let schema = tokio::time::timeout(READ_TIMEOUT, Box::pin(self.shared.target.schema())).await;
         schema.unwrap_or(Err(Error::Slow))
     }
 
     /// Returns this archive's identity. Sets it to `proposed` if the archive has none yet.
     pub async fn identity(&self, proposed: &str) -> Result<String, Error> {
-        self.ask("archive: identity", ANSWER, async |lease| {
+        self.ask("archive: identity", READ_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut insert = QueryBuilder::<Sql>::new("INSERT INTO settings (name, value) VALUES (");
                 insert.push_bind("identity").push(", ").push_bind(proposed).push(")");

@@ -9,7 +9,7 @@ use sqlx::{Connection as _, Database, Encode, QueryBuilder, Type};
 
 use crate::archive::error::Error;
 use crate::archive::pool::on;
-use crate::archive::{ANSWER, Archive, WRITE, number};
+use crate::archive::{Archive, READ_TIMEOUT, WRITE_TIMEOUT, number};
 use crate::budget::{self, Resource};
 use crate::model::clock::Timestamp;
 use crate::model::details::Details;
@@ -107,7 +107,7 @@ pub struct Counts {
 impl Archive {
     /// Checks that the archive accepts writes by inserting a dummy row and rolling back.
     pub async fn try_to_write(&self) -> Result<(), Error> {
-        self.ask("archive: try", WRITE, async |lease| {
+        self.ask("archive: try", WRITE_TIMEOUT, async |lease| {
             on!(lease, |connection, _Sql| {
                 let mut transaction = connection.begin().await?;
                 let insert = sqlx::query("INSERT INTO posts (id, author, deleted) VALUES (0, 0, 1)");
@@ -122,7 +122,7 @@ impl Archive {
     /// these posts in Redis before, which limits their number, and the cost of a request must not tell whether a post
     /// that the viewer may not see is in Redis or does not exist.
     pub async fn read(&self, ids: &[PostId]) -> Result<Vec<Row>, Error> {
-        let rows = self.ask("archive: read", ANSWER, async |lease| {
+        let rows = self.ask("archive: read", READ_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut rows: Vec<Columns> = Vec::with_capacity(ids.len());
                 for ids in ids.chunks(MOST_ROWS) {
@@ -143,7 +143,7 @@ impl Archive {
     /// the id of the last of these rows; `None` if there are no further rows.
     pub async fn detailed_after(&self, after: u64, most: usize) -> Result<(Vec<PostId>, Option<u64>), Error> {
         let (ids, last) = self
-            .ask("archive: detailed", ANSWER, async |lease| {
+            .ask("archive: detailed", READ_TIMEOUT, async |lease| {
                 on!(lease, |connection, Sql| {
                     let mut read = QueryBuilder::<Sql>::new("SELECT MAX(id) FROM (SELECT id FROM posts");
                     read.push(" WHERE id > ").push_bind(number(after)).push(" ORDER BY id LIMIT ");
@@ -164,7 +164,7 @@ impl Archive {
     /// Counts the live posts.
     pub async fn post_count(&self) -> Result<u64, Error> {
         let count: i64 = self
-            .ask("archive: count", WRITE, async |lease| {
+            .ask("archive: count", WRITE_TIMEOUT, async |lease| {
                 on!(lease, |connection, _Sql| {
                     let count = sqlx::query_scalar("SELECT COUNT(*) FROM posts WHERE deleted = 0");
                     Ok(count.fetch_one(&mut *connection).await?)
@@ -176,7 +176,7 @@ impl Archive {
 
     /// Counts each author's live posts. Omits authors without live posts.
     pub async fn post_counts(&self, authors: &[UserId]) -> Result<Vec<(UserId, Counts)>, Error> {
-        let counts = self.ask("archive: counts", WRITE, async |lease| {
+        let counts = self.ask("archive: counts", WRITE_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut counts: Vec<(i64, i64, i64, i64)> = Vec::new();
                 for authors in authors.chunks(MOST_ROWS) {
@@ -203,7 +203,7 @@ impl Archive {
         // Two subqueries, since SQLite reads the end of an index only for a query with a single maximum.
         let read = "SELECT (SELECT MAX(id) FROM posts), (SELECT MAX(author) FROM posts)";
         let greatest: (Option<i64>, Option<i64>) = self
-            .ask("archive: greatest", ANSWER, async |lease| {
+            .ask("archive: greatest", READ_TIMEOUT, async |lease| {
                 on!(lease, |connection, _Sql| Ok(sqlx::query_as(read).fetch_one(&mut *connection).await?))
             })
             .await?;

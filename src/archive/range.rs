@@ -10,7 +10,7 @@ use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
 use crate::archive::post::{COLUMNS, post_id, row};
-use crate::archive::{ANSWER, Archive, number};
+use crate::archive::{Archive, READ_TIMEOUT, number};
 use crate::budget::{self, Resource};
 use crate::model::clock::{Period, Timestamp};
 use crate::model::id::{PostId, UserId};
@@ -75,7 +75,7 @@ impl Archive {
     /// Reads the live posts in each range, in the order of the range's direction.
     pub async fn posts_of(&self, ranges: &[Range]) -> Result<Vec<Vec<Post>>, Error> {
         spend_statements(ranges)?;
-        let rows = self.ask("archive: posts", ANSWER, async |lease| {
+        let rows = self.ask("archive: posts", READ_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut rows: Vec<PartColumns> = Vec::new();
                 for (part, ranges) in chunks(ranges) {
@@ -101,7 +101,7 @@ impl Archive {
     /// Reads the ids of the live posts in each range, in the order of the range's direction.
     pub async fn ids_of(&self, ranges: &[Range]) -> Result<Vec<Vec<PostId>>, Error> {
         spend_statements(ranges)?;
-        let rows = self.ask("archive: ids", ANSWER, async |lease| {
+        let rows = self.ask("archive: ids", READ_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut rows: Vec<(i64, i64)> = Vec::new();
                 for (part, ranges) in chunks(ranges) {
@@ -127,7 +127,7 @@ impl Archive {
             Resource::Statements,
             1 + (ranges.len() / 32) as u64 + excluded as u64 / ROWS_PER_STATEMENT,
         )?;
-        let rows = self.ask("archive: count within", ANSWER, async |lease| {
+        let rows = self.ask("archive: count within", READ_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut rows: Vec<(i64, i64)> = Vec::new();
                 for (first, ranges) in (0..).step_by(MOST_RANGES).zip(ranges.chunks(MOST_RANGES)) {

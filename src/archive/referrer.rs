@@ -11,7 +11,7 @@ use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
 use crate::archive::post::{details_column, parse_details, post_id, push_in};
-use crate::archive::{ANSWER, Archive, WRITE, number};
+use crate::archive::{Archive, READ_TIMEOUT, WRITE_TIMEOUT, number};
 use crate::budget::{self, Resource};
 use crate::model::details::Details;
 use crate::model::id::{PostId, UserId};
@@ -57,7 +57,7 @@ impl Archive {
     pub async fn refer(&self, referral: &Referral, entry: Option<EntryKind>) -> Result<bool, Error> {
         let Referral { kind, target: post, referrer, .. } = *referral;
         let [target, referrer] = [post, referrer].map(|post| number(post.get()));
-        self.ask("archive: refer", WRITE, async |lease| {
+        self.ask("archive: refer", WRITE_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut transaction = connection.begin().await?;
                 // The first statement is a write, which locks the row in all databases.
@@ -109,7 +109,7 @@ impl Archive {
         right: &Details,
     ) -> Result<bool, Error> {
         let [read, right] = [read, right].map(details_column);
-        self.ask("archive: correct", WRITE, async |lease| {
+        self.ask("archive: correct", WRITE_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut update = QueryBuilder::<Sql>::new("UPDATE posts SET details = ");
                 update.push_bind(right.as_deref()).push(" WHERE deleted = 0 AND id = ");
@@ -127,7 +127,7 @@ impl Archive {
     /// Reads the posts that have lists, in ascending order from the first above `after`: those of the first `most`
     /// entries.
     pub async fn referred_after(&self, after: u64, most: usize) -> Result<Vec<PostId>, Error> {
-        let targets = self.ask("archive: referred", ANSWER, async |lease| {
+        let targets = self.ask("archive: referred", READ_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut read = QueryBuilder::<Sql>::new("SELECT DISTINCT target FROM (");
                 read.push("SELECT target FROM referrers WHERE target > ").push_bind(number(after));
@@ -142,7 +142,7 @@ impl Archive {
 
     /// Deletes the lists of these posts, unless they are archived.
     pub async fn delete_unowned_lists(&self, targets: &[PostId]) -> Result<(), Error> {
-        self.ask("archive: delete lists", WRITE, async |lease| {
+        self.ask("archive: delete lists", WRITE_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut delete = QueryBuilder::<Sql>::new("DELETE FROM referrers");
                 push_in(&mut delete, " WHERE target", targets.iter().map(|target| target.get()));
@@ -157,7 +157,7 @@ impl Archive {
     /// Reads these pages. Makes one statement for many pages. Limited entries are not charged.
     pub async fn referrers(&self, pages: &[ReferrerPage]) -> Result<Vec<EntryPage>, Error> {
         budget::spend(Resource::Statements, (1 + pages.len() / 16) as u64)?;
-        let rows = self.ask("archive: referrers", ANSWER, async |lease| {
+        let rows = self.ask("archive: referrers", READ_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut rows: Vec<EntryRow> = Vec::new();
                 for (first, pages) in (0..).step_by(MOST_PAGES).zip(pages.chunks(MOST_PAGES)) {
@@ -187,7 +187,7 @@ impl Archive {
 
     /// Reads these portions of lists, in the order of the requests. Makes one statement for many portions.
     pub async fn entries(&self, portions: &[EntryPortion]) -> Result<Vec<Vec<ReferrerEntry>>, Error> {
-        let rows = self.ask("archive: entries", ANSWER, async |lease| {
+        let rows = self.ask("archive: entries", READ_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut rows: Vec<EntryRow> = Vec::new();
                 for (first, portions) in (0..).step_by(MOST_PAGES).zip(portions.chunks(MOST_PAGES)) {

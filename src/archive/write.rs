@@ -12,7 +12,7 @@ use crate::archive::error::Error;
 use crate::archive::pool::on;
 use crate::archive::post::{COLUMNS, MOST_ROWS, details_column, push_in};
 use crate::archive::referrer::insert_entries;
-use crate::archive::{Archive, WRITE, number};
+use crate::archive::{Archive, WRITE_TIMEOUT, number};
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Delivery, Post};
@@ -43,7 +43,7 @@ impl Archive {
         // Posts that never changed have no lists.
         let changed: Vec<&Post> = posts.iter().filter(|post| post.details.version > 0).collect();
         let posts: Vec<&Post> = posts.iter().collect();
-        self.ask("archive: write", WRITE, async |lease| {
+        self.ask("archive: write", WRITE_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut transaction = connection.begin().await?;
                 // Locks the rows of the changed posts, and finds those that this call replaces. A missing row is first

@@ -288,8 +288,8 @@ impl Data {
             () = signals.next() => None,
         };
         if let Some(Ok(store)) = opened {
-            let (clock, chance) = (Arc::new(SystemClock), Rng::from_system());
-            let app = App::new(store, archive, clock, chance, rules);
+            let (clock, rng) = (Arc::new(SystemClock), Rng::from_system());
+            let app = App::new(store, archive, clock, rng, rules);
             return Ok(Some(Self { app, managed }));
         }
         stop(managed).await;

@@ -25,7 +25,7 @@ use tracing_subscriber::filter::DynFilterFn;
 use tracing_subscriber::registry::LookupSpan;
 
 /// Timeout of a request to the collector.
-const ANSWER: Duration = Duration::from_secs(10);
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Service name, unless the environment sets `OTEL_SERVICE_NAME`.
 const SERVICE: &str = "fanfold";
 
@@ -39,7 +39,7 @@ impl Traces {
         let client = OnRuntime { client: client(endpoint)?, runtime: Handle::current() };
         let exporter = SpanExporter::builder().with_http().with_http_client(client);
         let endpoint = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
-        let exporter = exporter.with_endpoint(endpoint).with_timeout(ANSWER).build()?;
+        let exporter = exporter.with_endpoint(endpoint).with_timeout(EXPORT_TIMEOUT).build()?;
         let mut resource = Resource::builder();
         if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
             resource = resource.with_service_name(SERVICE);
@@ -79,10 +79,10 @@ impl Traces {
 /// Returns an HTTP client for the collector. Loads the system's certificates only for HTTPS.
 fn client(endpoint: &str) -> Result<Arc<dyn HttpClient>, Box<dyn Error + Send + Sync>> {
     if endpoint.starts_with("http:") {
-        return Ok(Arc::new(HyperClient::with_default_connector(ANSWER, None)));
+        return Ok(Arc::new(HyperClient::with_default_connector(EXPORT_TIMEOUT, None)));
     }
     let connector = HttpsConnectorBuilder::new().with_native_roots()?.https_only().enable_http1().build();
-    Ok(Arc::new(HyperClient::new(connector, ANSWER, None)))
+    Ok(Arc::new(HyperClient::new(connector, EXPORT_TIMEOUT, None)))
 }
 
 /// An HTTP client that runs requests on the process's runtime, for threads outside the runtime.

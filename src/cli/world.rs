@@ -196,8 +196,8 @@ struct Publisher<'a> {
     ids: &'a [UserId],
     /// For each author, those of the posts there already that have not been skipped yet.
     there: Vec<VecDeque<Option<PostId>>>,
-    /// The places of the latest sayings.
-    latest: VecDeque<Place>,
+    /// The latest sayings.
+    latest: VecDeque<Known>,
     /// Number of sayings before `latest`.
     forgotten: usize,
     /// The posts of the current wave, each with the index of its saying.
@@ -207,10 +207,10 @@ struct Publisher<'a> {
 
 /// What a reference to a post needs.
 #[derive(Default)]
-struct Place {
+struct Known {
     /// The id; `None` until the post is published, or if it has been archived.
     id: Option<PostId>,
-    /// The place in the conversation.
+    /// The position in the conversation.
     reply: Option<Reply>,
 }
 
@@ -261,10 +261,10 @@ impl<'a> Publisher<'a> {
         references.tags = References::of_text(content.as_str()).tags;
         let reply = references.reply.clone();
         if let Some(id) = self.there[author as usize].pop_front() {
-            self.latest.push_back(Place { id, reply });
+            self.latest.push_back(Known { id, reply });
             return;
         }
-        self.latest.push_back(Place { id: None, reply });
+        self.latest.push_back(Known { id: None, reply });
         let (author, visibility) = (self.ids[author as usize], Visibility::Public);
         self.wave
             .push((index, NewPost { author, content, platform, visibility, references, created_at: at }));
@@ -272,20 +272,20 @@ impl<'a> Publisher<'a> {
 
     /// Returns the references of a saying. It refers to nothing if the other post has been archived.
     fn references(&self, reference: Option<Reference>) -> References {
-        let place = |index: usize| self.latest.get(index.checked_sub(self.forgotten)?);
+        let known = |index: usize| self.latest.get(index.checked_sub(self.forgotten)?);
         match reference {
             None => References::default(),
             Some(Reference::Reply(parent)) => {
                 let reply =
-                    place(parent).and_then(|parent| Some(Reply::to(parent.id?, parent.reply.as_ref())));
+                    known(parent).and_then(|parent| Some(Reply::to(parent.id?, parent.reply.as_ref())));
                 References { reply, ..References::default() }
             }
             Some(Reference::Quote(quoted)) => {
-                let quoted = place(quoted).and_then(|quoted| quoted.id);
+                let quoted = known(quoted).and_then(|quoted| quoted.id);
                 References { quoted, ..References::default() }
             }
             Some(Reference::Repost(original)) => {
-                let original = place(original).and_then(|original| original.id);
+                let original = known(original).and_then(|original| original.id);
                 References { original, ..References::default() }
             }
         }

@@ -31,10 +31,10 @@ pub struct File {
 struct Entry {
     /// Name of the option, without the dashes.
     option: String,
-    /// Place of the key.
-    key: Place,
-    /// Place of the value.
-    value: Place,
+    /// The location of the key.
+    key: Location,
+    /// The location of the value.
+    value: Location,
     /// The values in the form of the command line; several for a list.
     texts: Vec<String>,
 }
@@ -63,13 +63,13 @@ pub enum FileError {
 /// A fault in a file.
 #[derive(Debug)]
 pub struct Fault {
-    place: Place,
+    location: Location,
     rule: String,
 }
 
 /// A line and a column, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct Location {
     line: usize,
     column: usize,
 }
@@ -104,7 +104,7 @@ impl File {
         let rule = "data.dir: a file in the data directory cannot name another one; move the file, and name it with \
             --config"
             .to_owned();
-        let fault = Fault { place: other.value, rule };
+        let fault = Fault { location: other.value, rule };
         Err(FileError::Invalid { path, faults: vec![fault] })
     }
 
@@ -154,7 +154,7 @@ fn parse(bytes: &[u8], keys: &[Key]) -> Result<Vec<Entry>, Vec<Fault>> {
         Err(error) => {
             let at = error.valid_up_to();
             let rule = "the file is not encoded as UTF-8".to_owned();
-            return Err(vec![Fault { place: Place::of(bytes, at), rule }]);
+            return Err(vec![Fault { location: Location::of(bytes, at), rule }]);
         }
     };
     let mut reader = Reader { text, keys, entries: Vec::new(), faults: Vec::new() };
@@ -167,7 +167,7 @@ fn parse(bytes: &[u8], keys: &[Key]) -> Result<Vec<Entry>, Vec<Fault>> {
         reader.read(table.get_ref());
     }
     let Reader { entries, mut faults, .. } = reader;
-    faults.sort_by_key(|fault| fault.place);
+    faults.sort_by_key(|fault| fault.location);
     if faults.is_empty() { Ok(entries) } else { Err(faults) }
 }
 
@@ -181,11 +181,11 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn fault(&mut self, at: usize, rule: String) {
-        self.faults.push(Fault { place: self.place(at), rule });
+        self.faults.push(Fault { location: self.location(at), rule });
     }
 
-    fn place(&self, at: usize) -> Place {
-        Place::of(self.text.as_bytes(), at)
+    fn location(&self, at: usize) -> Location {
+        Location::of(self.text.as_bytes(), at)
     }
 
     fn read(&mut self, file: &DeTable<'_>) {
@@ -248,7 +248,7 @@ impl Reader<'_> {
                 Err(rule) => self.value_fault(key, value.span().start, &rule),
             }
         }
-        let (at, value) = (self.place(at), self.place(value.span().start));
+        let (at, value) = (self.location(at), self.location(value.span().start));
         self.entries.push(Entry { option: key.option().to_owned(), key: at, value, texts });
     }
 
@@ -300,7 +300,7 @@ fn with_article(kind: &str) -> String {
     format!("{article} {kind}")
 }
 
-impl Place {
+impl Location {
     fn of(text: &[u8], at: usize) -> Self {
         let before = &text[..at.min(text.len())];
         let lines: Vec<&[u8]> = before.split(|byte| *byte == b'\n').collect();
@@ -311,7 +311,7 @@ impl Place {
 
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place: Place { line, column }, rule, .. } = self;
+        let Self { location: Location { line, column }, rule, .. } = self;
         write!(formatter, "line {line}, column {column}: {rule}")
     }
 }

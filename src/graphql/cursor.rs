@@ -1,24 +1,13 @@
 //! Cursors: positions in lists, opaque to clients, valid for one list of one owner.
 //!
-//! A cursor is the base64url encoding of a format version (1 byte), a list code (1 byte), the id of the owner (8 bytes), a
-//! user or a post, and a position. The encoding of a position depends on the list:
-//!
-//! - User list: a time and a user id (8 bytes each). Lists are ordered by time, and several entries can have the same
-//!   time.
-//! - Post list: a post id (8 bytes). The same for the replies to a post, the posts that quote it, and its reposts.
-//! - Moderators' list of accounts: a time and a user id, as in a user list. Reports: a report id (8 bytes). Log: a time and
-//!   a number (8 bytes each). Invites: a time (8 bytes) and a code (16 bytes). The owner is the moderator.
-//! - Export: a section (1 byte), then nothing, a time and a session's id (8 and 16 bytes), a time and a user id, or a post
-//!   id, depending on the section.
-//! - Home timeline: a post id (8 bytes), then the posts already seen, as variable-length integers. They allow a
-//!   subscription to resume after the cursor.
+//! A cursor is the base64url encoding of a format version (1 byte), the code of a list (1 byte, `lists!`), the id of its
+//! owner (8 bytes), a user or a post, and a position ([`Encoded`]). A list that only moderators see is owned by the moderator.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::app::account::export::page::{ExportPosition, Place, Section};
+use crate::app::account::export::page::{ExportPosition, Section, SectionPosition};
 use crate::app::error::Error;
-use crate::app::relation::read::UserList;
 use crate::app::timeline::seen::Seen;
 use crate::app::visibility::list::OwnList;
 use crate::model::clock::Timestamp;
@@ -35,36 +24,28 @@ const FORMAT: u8 = 1;
 /// Number of bytes before the position.
 const HEAD: usize = 10;
 
-/// A list whose positions are encoded as cursors.
-pub(super) trait List: Copy {
-    /// A position in the list.
-    type Position;
-    /// What owns the list, as errors name it.
-    const OWNER: &'static str = "user";
+/// Declares the lists with cursors: the types of their kinds, with what owns them and what a position in them is; and for
+/// each kind its code, and the fields of the schema that issue and accept its cursors. Codes are part of the format: they
+/// stay with their lists.
+macro_rules! lists {
+    ($($kind:ty, of $owner:ty, at $position:ty {
+        $($code:literal = $pattern:pat, [$(($object:literal, $field:literal)),*];)*
+    })*) => {
+        $(impl Kind for $kind {
+            type Owner = $owner;
+            type Position = $position;
 
-    fn code(self) -> ListCode;
-    /// Returns the number of the user or post that has the list.
-    fn owner(self) -> u64;
-    fn print_position(place: &Self::Position) -> Vec<u8>;
-    fn parse_position(bytes: &[u8]) -> Option<Self::Position>;
-}
+            fn code(self) -> Code {
+                Code(match self {
+                    $($pattern => $code,)*
+                })
+            }
+        })*
 
-/// Declares the codes of lists, each with the type whose positions its cursors contain, and with the fields of the
-/// schema that issue and accept its cursors.
-macro_rules! list_codes {
-    ($($name:ident = $code:literal, $list:ident, [$(($object:literal, $field:literal)),*];)*) => {
-        /// The code of a list, which is part of the cursor format.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(u8)]
-        pub(super) enum ListCode {
-            $($name = $code,)*
-        }
-
-        impl ListCode {
-            /// Returns the code with this number, if there is one.
+        impl Code {
             fn of(number: u8) -> Option<Self> {
                 match number {
-                    $($code => Some(Self::$name),)*
+                    $($($code)|* => Some(Self(number)),)*
                     _ => None,
                 }
             }
@@ -72,172 +53,134 @@ macro_rules! list_codes {
             /// Returns the code of the list whose cursors a field accepts; `None` if the field accepts no cursors.
             pub(super) fn of_field(object: &str, field: &str) -> Option<Self> {
                 match (object, field) {
-                    $($(($object, $field) => Some(Self::$name),)*)*
+                    $($($(($object, $field) => Some(Self($code)),)*)*)*
                     _ => None,
                 }
             }
 
             /// Returns true if these bytes encode a position in a list with this code.
             fn is_position(self, bytes: &[u8]) -> bool {
-                match self {
-                    $(Self::$name => $list::parse_position(bytes).is_some(),)*
+                match self.0 {
+                    $($($code)|* => <$position>::parse(bytes).is_some(),)*
+                    _ => false,
                 }
             }
         }
     };
 }
 
-list_codes! {
-    Followers = 1, UserList, [("User", "followers")];
-    Following = 2, UserList, [("User", "following")];
-    Mutuals = 3, UserList, [("User", "mutuals")];
-    KnownFollowers = 4, UserList, [("User", "knownFollowers")];
-    Posts = 5, PostList, [("User", "posts")];
-    Timeline = 6, TimelineList, [("Viewer", "timeline"), ("Subscription", "timeline")];
-    Muted = 7, ViewerList, [("Viewer", "muted")];
-    Blocked = 8, ViewerList, [("Viewer", "blocked")];
-    Requests = 9, ViewerList, [("Viewer", "followRequests")];
-    SentRequests = 10, ViewerList, [("Viewer", "sentFollowRequests")];
-    Accounts = 11, AccountList, [("Moderation", "accounts")];
-    Reports = 12, ReportList, [("Moderation", "reports")];
-    Log = 13, LogList, [("Moderation", "log")];
-    Invites = 14, InviteList, [("Moderation", "invites")];
-    Export = 15, ExportList, [];
-    Replies = 16, ReferrerList, [("Post", "replies")];
-    Quotes = 17, ReferrerList, [("Post", "quotes")];
-    Reposts = 18, ReferrerList, [("Post", "repostedBy")];
-}
-
-impl List for UserList {
-    type Position = Position;
-
-    fn code(self) -> ListCode {
-        match self.kind {
-            ListKind::Followers => ListCode::Followers,
-            ListKind::Following => ListCode::Following,
-            ListKind::Mutuals => ListCode::Mutuals,
-            ListKind::KnownFollowers => ListCode::KnownFollowers,
-        }
+lists! {
+    ListKind, of UserId, at Position {
+        1 = Self::Followers, [("User", "followers")];
+        2 = Self::Following, [("User", "following")];
+        3 = Self::Mutuals, [("User", "mutuals")];
+        4 = Self::KnownFollowers, [("User", "knownFollowers")];
     }
-
-    fn owner(self) -> u64 {
-        self.owner.get()
+    Posts, of UserId, at PostId {
+        5 = Self, [("User", "posts")];
     }
-
-    fn print_position(place: &Position) -> Vec<u8> {
-        print_entry(place)
+    Timeline, of UserId, at TimelinePosition {
+        6 = Self, [("Viewer", "timeline"), ("Subscription", "timeline")];
     }
-
-    fn parse_position(bytes: &[u8]) -> Option<Position> {
-        parse_entry(bytes)
+    OwnList, of UserId, at Position {
+        7 = Self::Muted, [("Viewer", "muted")];
+        8 = Self::Blocked, [("Viewer", "blocked")];
+        9 = Self::Requests, [("Viewer", "followRequests")];
+        10 = Self::SentRequests, [("Viewer", "sentFollowRequests")];
+    }
+    Accounts, of UserId, at Position {
+        11 = Self, [("Moderation", "accounts")];
+    }
+    Reports, of UserId, at ReportId {
+        12 = Self, [("Moderation", "reports")];
+    }
+    Log, of UserId, at LogId {
+        13 = Self, [("Moderation", "log")];
+    }
+    Invites, of UserId, at InvitePosition {
+        14 = Self, [("Moderation", "invites")];
+    }
+    Export, of UserId, at ExportPosition {
+        15 = Self, [];
+    }
+    ReferrerKind, of PostId, at PostId {
+        16 = Self::Reply, [("Post", "replies")];
+        17 = Self::Quote, [("Post", "quotes")];
+        18 = Self::Repost, [("Post", "repostedBy")];
     }
 }
 
-/// A list of users that only the viewer sees, as a list with cursors.
+/// A kind of lists with cursors.
+pub(super) trait Kind: Copy {
+    /// What owns such a list.
+    type Owner: Owner;
+    /// A position in such a list.
+    type Position: Encoded;
+
+    fn code(self) -> Code;
+}
+
+/// The code of a list, which is part of the cursor format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ViewerList {
-    pub(super) owner: UserId,
-    pub(super) kind: OwnList,
-}
+pub(super) struct Code(u8);
 
-impl List for ViewerList {
-    type Position = Position;
-
-    fn code(self) -> ListCode {
-        match self.kind {
-            OwnList::Muted => ListCode::Muted,
-            OwnList::Blocked => ListCode::Blocked,
-            OwnList::Requests => ListCode::Requests,
-            OwnList::SentRequests => ListCode::SentRequests,
-        }
-    }
-
-    fn owner(self) -> u64 {
-        self.owner.get()
-    }
-
-    fn print_position(place: &Position) -> Vec<u8> {
-        print_entry(place)
-    }
-
-    fn parse_position(bytes: &[u8]) -> Option<Position> {
-        parse_entry(bytes)
-    }
-}
-
-fn print_entry(place: &Position) -> Vec<u8> {
-    [place.at.as_millis().to_be_bytes(), place.user.get().to_be_bytes()].concat()
-}
-
-fn parse_entry(bytes: &[u8]) -> Option<Position> {
-    let (at, user) = bytes.split_first_chunk()?;
-    let user = u64::from_be_bytes(user.try_into().ok()?);
-    let at = Timestamp::from_millis(i64::from_be_bytes(*at));
-    Some(Position { at, user: UserId::new(user)? })
-}
-
-/// A user's posts, as a list with cursors.
+/// The list of a user's posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PostList {
-    pub(super) owner: UserId,
-}
+pub(super) struct Posts;
 
-impl List for PostList {
-    type Position = PostId;
-
-    fn code(self) -> ListCode {
-        ListCode::Posts
-    }
-
-    fn owner(self) -> u64 {
-        self.owner.get()
-    }
-
-    fn print_position(place: &PostId) -> Vec<u8> {
-        place.get().to_be_bytes().to_vec()
-    }
-
-    fn parse_position(bytes: &[u8]) -> Option<PostId> {
-        parse_post(u64::from_be_bytes(bytes.try_into().ok()?))
-    }
-}
-
-/// The posts that refer to a post, as a list with cursors.
+/// A user's home timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ReferrerList {
-    pub(super) target: PostId,
-    pub(super) kind: ReferrerKind,
-}
+pub(super) struct Timeline;
 
-impl List for ReferrerList {
-    type Position = PostId;
-    const OWNER: &'static str = "post";
-
-    fn code(self) -> ListCode {
-        match self.kind {
-            ReferrerKind::Reply => ListCode::Replies,
-            ReferrerKind::Quote => ListCode::Quotes,
-            ReferrerKind::Repost => ListCode::Reposts,
-        }
-    }
-
-    fn owner(self) -> u64 {
-        self.target.get()
-    }
-
-    fn print_position(place: &PostId) -> Vec<u8> {
-        PostList::print_position(place)
-    }
-
-    fn parse_position(bytes: &[u8]) -> Option<PostId> {
-        PostList::parse_position(bytes)
-    }
-}
-
-/// A user's home timeline, as a list with cursors.
+/// A moderator's list of accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TimelineList {
-    pub(super) owner: UserId,
+pub(super) struct Accounts;
+
+/// A moderator's queue of reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reports;
+
+/// A moderator's log of what moderators did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Log;
+
+/// A moderator's list of invites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Invites;
+
+/// An export of a user's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Export;
+
+/// What owns a list.
+pub(super) trait Owner: Copy {
+    /// What errors call it.
+    const NOUN: &'static str;
+
+    fn number(self) -> u64;
+}
+
+impl Owner for UserId {
+    const NOUN: &'static str = "user";
+
+    fn number(self) -> u64 {
+        self.get()
+    }
+}
+
+impl Owner for PostId {
+    const NOUN: &'static str = "post";
+
+    fn number(self) -> u64 {
+        self.get()
+    }
+}
+
+/// A list of one owner, as a list with cursors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ListOf<K: Kind> {
+    pub(super) kind: K,
+    pub(super) owner: K::Owner,
 }
 
 /// A position in a home timeline, with the posts that a client at this position has seen.
@@ -247,35 +190,126 @@ pub(super) struct TimelinePosition {
     pub(super) seen: Seen,
 }
 
-impl List for TimelineList {
-    type Position = TimelinePosition;
+/// A position in a list, as a cursor encodes it.
+pub(super) trait Encoded: Sized {
+    fn print(&self, bytes: &mut Vec<u8>);
+    fn parse(bytes: &[u8]) -> Option<Self>;
+}
 
-    fn code(self) -> ListCode {
-        ListCode::Timeline
+/// A time and a user id, of 8 bytes each. Lists of users are ordered by time, and several entries can have the same time.
+impl Encoded for Position {
+    fn print(&self, bytes: &mut Vec<u8>) {
+        print_time(self.at, bytes);
+        bytes.extend(self.user.get().to_be_bytes());
     }
 
-    fn owner(self) -> u64 {
-        self.owner.get()
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (at, user) = parse_time(bytes)?;
+        Some(Self { at, user: UserId::new(parse_number(user)?)? })
+    }
+}
+
+/// 8 bytes.
+impl Encoded for PostId {
+    fn print(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.get().to_be_bytes());
     }
 
-    /// Encodes, in this order, the post's id, the id up to which the client has seen all posts, the time up to which
-    /// the client has seen all removals, and the ids of the other posts seen, delta-encoded.
-    fn print_position(TimelinePosition { post, seen }: &TimelinePosition) -> Vec<u8> {
-        let mut bytes = post.get().to_be_bytes().to_vec();
-        number::print(&mut bytes, seen.upto.get());
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        parse_post(parse_number(bytes)?)
+    }
+}
+
+/// 8 bytes.
+impl Encoded for ReportId {
+    fn print(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.get().to_be_bytes());
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        Self::new(parse_number(bytes)?)
+    }
+}
+
+/// A time and a number, of 8 bytes each.
+impl Encoded for LogId {
+    fn print(&self, bytes: &mut Vec<u8>) {
+        print_time(self.at, bytes);
+        bytes.extend(self.number.to_be_bytes());
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (at, number) = parse_time(bytes)?;
+        Some(Self { at, number: parse_number(number)? }).filter(|id| id.at.as_millis() >= 0)
+    }
+}
+
+/// A time of 8 bytes and a code of 16.
+impl Encoded for InvitePosition {
+    fn print(&self, bytes: &mut Vec<u8>) {
+        print_time(self.at, bytes);
+        bytes.extend(self.code.as_str().as_bytes());
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (at, code) = parse_time(bytes)?;
+        Some(Self { at, code: InviteCode::parse(std::str::from_utf8(code).ok()?)? })
+    }
+}
+
+/// A section, of 1 byte; then nothing, a time and a session's id, of 8 and 16 bytes, a position in a list of users, or a
+/// post id, depending on the section.
+impl Encoded for ExportPosition {
+    fn print(&self, bytes: &mut Vec<u8>) {
+        bytes.push(self.section as u8);
+        match self.after {
+            None => {}
+            Some(SectionPosition::Session(at, id)) => {
+                print_time(at, bytes);
+                bytes.extend(id.to_string().as_bytes());
+            }
+            Some(SectionPosition::User(position)) => position.print(bytes),
+            Some(SectionPosition::Post(post)) => post.print(bytes),
+        }
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (section, rest) = bytes.split_first()?;
+        let section = *Section::ALL.get(usize::from(*section))?;
+        let after = match section {
+            _ if rest.is_empty() => None,
+            Section::Account => return None,
+            Section::Sessions => {
+                let (at, id) = parse_time(rest)?;
+                Some(SectionPosition::Session(at, SessionId::parse(std::str::from_utf8(id).ok()?)?))
+            }
+            Section::Posts => Some(SectionPosition::Post(PostId::parse(rest)?)),
+            _ => Some(SectionPosition::User(Position::parse(rest)?)),
+        };
+        Some(Self { section, after })
+    }
+}
+
+/// The post's id, of 8 bytes; then, as variable-length integers, the id up to which the client has seen all posts, the time
+/// up to which the client has seen all removals, and the ids of the other posts seen, delta-encoded. They allow a
+/// subscription to resume after the cursor.
+impl Encoded for TimelinePosition {
+    fn print(&self, bytes: &mut Vec<u8>) {
+        let Self { post, seen } = self;
+        post.print(bytes);
+        number::print(bytes, seen.upto.get());
         let removed = seen.removed.map_or(0, |at| u64::try_from(at.as_millis()).unwrap_or(0));
-        number::print(&mut bytes, removed);
+        number::print(bytes, removed);
         let mut before = seen.upto.get();
         for post in &seen.beyond {
-            number::print(&mut bytes, post.get() - before);
+            number::print(bytes, post.get() - before);
             before = post.get();
         }
-        bytes
     }
 
-    fn parse_position(bytes: &[u8]) -> Option<TimelinePosition> {
-        let (post, mut rest) = bytes.split_first_chunk()?;
-        let post = parse_post(u64::from_be_bytes(*post))?;
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (post, mut rest) = bytes.split_at_checked(size_of::<PostId>())?;
+        let post = PostId::parse(post)?;
         let upto = number::parse(&mut rest)?;
         let removed = i64::try_from(number::parse(&mut rest)?).ok()?;
         let removed = (removed > 0).then(|| Timestamp::from_millis(removed));
@@ -287,153 +321,22 @@ impl List for TimelineList {
             before = next;
         }
         let is_known = upto <= PostId::GREATEST.get();
-        is_known.then_some(TimelinePosition { post, seen: Seen { upto: Mark::new(upto), beyond, removed } })
+        is_known.then_some(Self { post, seen: Seen { upto: Mark::new(upto), beyond, removed } })
     }
 }
 
-/// The list of accounts, as a list with cursors of a moderator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct AccountList(pub(super) UserId);
-
-impl List for AccountList {
-    type Position = Position;
-
-    fn code(self) -> ListCode {
-        ListCode::Accounts
-    }
-
-    fn owner(self) -> u64 {
-        self.0.get()
-    }
-
-    fn print_position(place: &Position) -> Vec<u8> {
-        print_entry(place)
-    }
-
-    fn parse_position(bytes: &[u8]) -> Option<Position> {
-        parse_entry(bytes)
-    }
+fn print_time(at: Timestamp, bytes: &mut Vec<u8>) {
+    bytes.extend(at.as_millis().to_be_bytes());
 }
 
-/// The queue of reports, as a list with cursors of a moderator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ReportList(pub(super) UserId);
-
-impl List for ReportList {
-    type Position = ReportId;
-
-    fn code(self) -> ListCode {
-        ListCode::Reports
-    }
-
-    fn owner(self) -> u64 {
-        self.0.get()
-    }
-
-    fn print_position(place: &ReportId) -> Vec<u8> {
-        place.get().to_be_bytes().to_vec()
-    }
-
-    fn parse_position(bytes: &[u8]) -> Option<ReportId> {
-        ReportId::new(u64::from_be_bytes(bytes.try_into().ok()?))
-    }
+/// Returns the time at the front of the bytes, and the rest.
+fn parse_time(bytes: &[u8]) -> Option<(Timestamp, &[u8])> {
+    let (at, rest) = bytes.split_first_chunk()?;
+    Some((Timestamp::from_millis(i64::from_be_bytes(*at)), rest))
 }
 
-/// The log of what moderators did, as a list with cursors of a moderator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LogList(pub(super) UserId);
-
-impl List for LogList {
-    type Position = LogId;
-
-    fn code(self) -> ListCode {
-        ListCode::Log
-    }
-
-    fn owner(self) -> u64 {
-        self.0.get()
-    }
-
-    fn print_position(place: &LogId) -> Vec<u8> {
-        [place.at.as_millis().to_be_bytes(), place.number.to_be_bytes()].concat()
-    }
-
-    fn parse_position(bytes: &[u8]) -> Option<LogId> {
-        let (at, number) = bytes.split_first_chunk()?;
-        let at = Some(i64::from_be_bytes(*at)).filter(|at| *at >= 0).map(Timestamp::from_millis)?;
-        Some(LogId { at, number: u64::from_be_bytes(number.try_into().ok()?) })
-    }
-}
-
-/// The list of invites, as a list with cursors of a moderator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct InviteList(pub(super) UserId);
-
-impl List for InviteList {
-    type Position = InvitePosition;
-
-    fn code(self) -> ListCode {
-        ListCode::Invites
-    }
-
-    fn owner(self) -> u64 {
-        self.0.get()
-    }
-
-    fn print_position(place: &InvitePosition) -> Vec<u8> {
-        [&place.at.as_millis().to_be_bytes(), place.code.as_str().as_bytes()].concat()
-    }
-
-    fn parse_position(bytes: &[u8]) -> Option<InvitePosition> {
-        let (at, code) = bytes.split_first_chunk()?;
-        let code = InviteCode::parse(std::str::from_utf8(code).ok()?)?;
-        Some(InvitePosition { at: Timestamp::from_millis(i64::from_be_bytes(*at)), code })
-    }
-}
-
-/// An export of a user's data, as a list with cursors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ExportList(pub(super) UserId);
-
-impl List for ExportList {
-    type Position = ExportPosition;
-
-    fn code(self) -> ListCode {
-        ListCode::Export
-    }
-
-    fn owner(self) -> u64 {
-        self.0.get()
-    }
-
-    fn print_position(ExportPosition { section, after }: &ExportPosition) -> Vec<u8> {
-        let place = match after {
-            None => Vec::new(),
-            Some(Place::Session(at, id)) => {
-                [&at.as_millis().to_be_bytes(), id.to_string().as_bytes()].concat()
-            }
-            Some(Place::User(position)) => print_entry(position),
-            Some(Place::Post(post)) => PostList::print_position(post),
-        };
-        [&[*section as u8], place.as_slice()].concat()
-    }
-
-    fn parse_position(bytes: &[u8]) -> Option<ExportPosition> {
-        let (section, place) = bytes.split_first()?;
-        let section = *Section::ALL.get(usize::from(*section))?;
-        let after = match section {
-            _ if place.is_empty() => None,
-            Section::Account => return None,
-            Section::Sessions => {
-                let (at, id) = place.split_first_chunk()?;
-                let id = SessionId::parse(std::str::from_utf8(id).ok()?)?;
-                Some(Place::Session(Timestamp::from_millis(i64::from_be_bytes(*at)), id))
-            }
-            Section::Posts => Some(Place::Post(PostList::parse_position(place)?)),
-            _ => Some(Place::User(parse_entry(place)?)),
-        };
-        Some(ExportPosition { section, after })
-    }
+fn parse_number(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(bytes.try_into().ok()?))
 }
 
 fn parse_post(number: u64) -> Option<PostId> {
@@ -469,49 +372,49 @@ mod number {
 }
 
 /// Encodes a position in a list as a cursor.
-pub(super) fn print<L: List>(list: L, place: &L::Position) -> String {
-    let mut bytes = vec![FORMAT, list.code() as u8];
-    bytes.extend(list.owner().to_be_bytes());
-    bytes.extend(L::print_position(place));
+pub(super) fn print<K: Kind>(list: ListOf<K>, position: &K::Position) -> String {
+    let mut bytes = vec![FORMAT, list.kind.code().0];
+    bytes.extend(list.owner.number().to_be_bytes());
+    position.print(&mut bytes);
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// Checks that an argument is a cursor of a list with this code. Does not check the owner.
-pub(super) fn check(argument: &str, code: Option<ListCode>, cursor: &str) -> Result<(), Error> {
+pub(super) fn check(argument: &str, code: Option<Code>, cursor: &str) -> Result<(), Error> {
     let Some(code) = code else { return Ok(()) };
     match read(cursor) {
         Some((other, ..)) if other != code => {
             Err(Error::Invalid(format!("`{argument}` is a cursor of another list.")))
         }
-        Some((_, _, place)) if code.is_position(&place) => Ok(()),
+        Some((_, _, position)) if code.is_position(&position) => Ok(()),
         Some(_) | None => Err(Error::Invalid(format!("`{argument}` is not a cursor issued by this server."))),
     }
 }
 
 /// Parses the cursor in an argument as a position in this list.
-pub(super) fn parse<L: List>(argument: &str, list: L, cursor: &str) -> Result<L::Position, Error> {
+pub(super) fn parse<K: Kind>(argument: &str, list: ListOf<K>, cursor: &str) -> Result<K::Position, Error> {
     let invalid = |why: &str| Err(Error::Invalid(format!("`{argument}` {why}.")));
     let garbage = "is not a cursor issued by this server";
-    let Some((code, owner, place)) = read(cursor) else {
+    let Some((code, owner, position)) = read(cursor) else {
         return invalid(garbage);
     };
-    if code != list.code() {
+    if code != list.kind.code() {
         return invalid("is a cursor of another list");
     }
-    if owner != list.owner() {
-        return invalid(&format!("is a cursor of another {}'s list", L::OWNER));
+    if owner != list.owner.number() {
+        return invalid(&format!("is a cursor of another {}'s list", K::Owner::NOUN));
     }
-    L::parse_position(&place).map_or_else(|| invalid(garbage), Ok)
+    K::Position::parse(&position).map_or_else(|| invalid(garbage), Ok)
 }
 
-/// Decodes a cursor into its list code, owner and position.
-fn read(cursor: &str) -> Option<(ListCode, u64, Vec<u8>)> {
+/// Decodes a cursor into its list's code, the number of its owner, and its position.
+fn read(cursor: &str) -> Option<(Code, u64, Vec<u8>)> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
-    let (head, place) = bytes.split_at_checked(HEAD)?;
+    let (head, position) = bytes.split_at_checked(HEAD)?;
     let (&[format, code], owner) = head.split_first_chunk()?;
-    let code = ListCode::of(code).filter(|_| format == FORMAT)?;
+    let code = Code::of(code).filter(|_| format == FORMAT)?;
     let owner = u64::from_be_bytes(owner.try_into().ok()?);
-    (owner > 0).then(|| (code, owner, place.to_vec()))
+    (owner > 0).then(|| (code, owner, position.to_vec()))
 }
 
 #[cfg(test)]

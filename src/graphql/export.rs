@@ -14,12 +14,13 @@ use crate::app::account::export::Downloader;
 use crate::app::account::export::page::{ExportPosition, OwnAccount, OwnRecovery, PAGE, Record, Section};
 use crate::app::error::Error;
 use crate::app::viewer::{Caller, Viewer};
-use crate::graphql::cursor::{self, ExportList};
+use crate::graphql::cursor::{self, ListOf};
 use crate::graphql::error::{Code, RequestError};
 use crate::graphql::id::GlobalId;
 use crate::graphql::json::AsJson;
+use crate::graphql::preloaded::name_of;
 use crate::graphql::types::post::{DeliveryMode, Visibility};
-use crate::graphql::types::relation::{MuteScope, name_of};
+use crate::graphql::types::relation::MuteScope;
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::{Api, check_rate_limit, took_longer};
 use crate::model::account::Account;
@@ -121,7 +122,7 @@ impl Export {
         username: String,
         after: Option<&str>,
     ) -> Result<Self, Error> {
-        let parse = |after| cursor::parse("after", ExportList(owner), after);
+        let parse = |after| cursor::parse("after", ListOf { kind: cursor::Export, owner }, after);
         let next = Some(after.map(parse).transpose()?.unwrap_or(ExportPosition::START));
         Ok(Self { app: app.clone(), viewer, owner, username, next })
     }
@@ -153,7 +154,8 @@ impl Export {
         let page = self.app.export_page(&self.viewer, from).boxed().await?;
         let mut text = String::new();
         for record in &page.records {
-            let cursor = cursor::print(ExportList(self.owner), &record.position());
+            let cursor =
+                cursor::print(ListOf { kind: cursor::Export, owner: self.owner }, &record.position());
             text.push_str(&line(record, cursor));
         }
         self.next = page.next;

@@ -44,18 +44,6 @@ impl<E, N> Filled<E, N> {
         Self { entries, has_previous, has_next, ended: None }
     }
 
-    /// Returns the page with other entries in place of its own.
-    pub(super) fn map<F, M>(
-        self,
-        mut entry: impl FnMut((E, N)) -> (F, M),
-        end: impl FnOnce(E) -> F,
-    ) -> Filled<F, M> {
-        let Self { entries, has_previous, has_next, ended } = self;
-        let entries = entries.into_iter().map(&mut entry).collect();
-        let ended = ended.map(|Ended { side, at }| Ended { side, at: end(at) });
-        Filled { entries, has_previous, has_next, ended }
-    }
-
     /// Returns the page of the same list in the opposite order.
     pub(super) fn reversed(self) -> Self {
         let Self { mut entries, has_previous, has_next, ended } = self;

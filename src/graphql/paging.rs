@@ -4,7 +4,7 @@ use async_graphql::parser::types::Field;
 use async_graphql_value::Value;
 
 use crate::app::error::Error;
-use crate::graphql::cursor::{self, List};
+use crate::graphql::cursor::{self, Kind, ListOf};
 use crate::graphql::types::scalar::parse_instant;
 use crate::model::clock::Period;
 use crate::model::page::{Direction, Window};
@@ -85,7 +85,7 @@ impl Paging {
 
     /// Returns the window of this list that the arguments select. `last` and `before` take precedence over `first`,
     /// which has a default; a document that gives arguments of both pairs is rejected before execution.
-    pub(super) fn window<L: List>(&self, list: L) -> Result<Window<L::Position>, Error> {
+    pub(super) fn window<K: Kind>(&self, list: ListOf<K>) -> Result<Window<K::Position>, Error> {
         let Self { first, after, last, before } = self;
         let backward = last.is_some() || before.is_some();
         let place = |argument, cursor: &Option<String>| {

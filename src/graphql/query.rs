@@ -46,7 +46,7 @@ impl Query {
             let id = node_id("id", &id)?;
             let nodes = load_nodes(&Scope::of(context), &[id], &Selected::of(context)).await?;
             Ok(nodes.into_iter().next().flatten().map(|node| match node {
-                Node::User(user) => Node::User(user.looked_at()),
+                Node::User(user) => Node::User(user.viewed()),
                 Node::Post(post) => Node::Post(post),
             }))
         };
@@ -98,7 +98,7 @@ impl Query {
                 UserBy::Username(name) => user_by_name(&scope, &name, &Selected::of(context)).await,
             }
         };
-        Some(user.await.transpose()?.map(User::looked_at))
+        Some(user.await.transpose()?.map(User::viewed))
     }
 
     /// All ISO 3166-1 countries and territories, ordered by code.

@@ -8,6 +8,7 @@ use async_graphql::parser::types::{Field, Selection, SelectionSet};
 use crate::app::error::Error;
 use crate::app::visibility::UserSelection;
 use crate::graphql::page::Filled;
+use crate::graphql::types::user::User;
 use crate::model::user::UserFields;
 
 /// The selections of a field at one place, from all types that the place may have.
@@ -35,6 +36,16 @@ impl<'a> Selected<'a> {
         Self(fields)
     }
 
+    /// Returns the selections of a connection's nodes.
+    pub(super) fn nodes(&self) -> [Self; 2] {
+        [self.field("edges").field("node"), self.field("nodes")]
+    }
+
+    /// Returns the user data that the selections of the authors of a connection's nodes, which are posts, need.
+    pub(super) fn authors(&self) -> UserSelection {
+        user_selection(&self.nodes().map(|post| post.field("author")))
+    }
+
     /// Returns true if there is a selection.
     pub(super) fn exists(&self) -> bool {
         !self.0.is_empty()
@@ -57,9 +68,9 @@ fn add<'a>(name: &str, selections: &'a SelectionSet, fields: &mut Vec<&'a Field>
 pub(super) fn user_selection(selections: &[Selected<'_>]) -> UserSelection {
     let selections = of_same_user(selections);
     let selects = |name| selections.iter().any(|selection| selection.field(name).exists());
-    let fields = UserFields::ALL.into_iter().filter(|(name, _)| selects(name));
+    let fields = User::RECORDED.iter().filter(|(name, _)| selects(name));
     let selection = UserSelection {
-        fields: fields.fold(UserFields::NONE, |all, (_, field)| all | field),
+        fields: fields.fold(UserFields::NONE, |all, (_, field)| all | *field),
         relation: selects("relation"),
         requester: selections.iter().any(|selection| selects_requester(&selection.field("relation"))),
     };

@@ -15,7 +15,7 @@ use crate::app::timeline::entry::{Removal, TimelineEntry};
 use crate::app::timeline::live::{self, TimelineWatch};
 use crate::app::visibility::Access;
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, TimelineList, TimelinePosition};
+use crate::graphql::cursor::{self, ListOf, Timeline, TimelinePosition};
 use crate::graphql::id::GlobalId;
 use crate::graphql::pace::Pace;
 use crate::graphql::selection::{Selected, relation_selection, user_selection};
@@ -45,7 +45,7 @@ impl Subscription {
         replies: Option<TimelineReplies>,
     ) -> Result<impl Stream<Item = Result<TimelineEvent, Error>>, Error> {
         let scope = Scope::of(context);
-        let list = TimelineList { owner: scope.viewer().signed_in()?.user };
+        let list = ListOf { kind: Timeline, owner: scope.viewer().signed_in()?.user };
         let seen = after.map(|cursor| cursor::parse("after", list, &cursor)).transpose()?;
         let selected = Selected::of(context);
         let author = user_selection(&[selected.field("post").field("author"), selected.field("repostedBy")]);

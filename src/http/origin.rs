@@ -15,7 +15,7 @@ use crate::http::response::{self, Failure};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Time for which a browser may cache the result of a preflight request, in seconds: a day.
-const REMEMBERED: HeaderValue = HeaderValue::from_static("86400");
+const PREFLIGHT_MAX_AGE: HeaderValue = HeaderValue::from_static("86400");
 
 /// The origin of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +122,6 @@ pub(super) fn preflight(headers: &HeaderMap, config: &HttpConfig) -> Result<Resp
     let allowed =
         HeaderValue::from_static("authorization, content-type, traceparent, tracestate, x-request-id");
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
-    headers.insert(header::ACCESS_CONTROL_MAX_AGE, REMEMBERED);
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_MAX_AGE);
     Ok(response)
 }

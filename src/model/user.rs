@@ -186,15 +186,6 @@ impl UserFields {
     pub const AVATAR_URL: Self = Self(16);
     /// The field [`User::is_private`].
     pub const PRIVATE: Self = Self(32);
-    /// All optional fields, each with its name in the API.
-    pub const ALL: [(&'static str, Self); 6] = [
-        ("displayName", Self::DISPLAY_NAME),
-        ("bio", Self::BIO),
-        ("avatarUrl", Self::AVATAR_URL),
-        ("createdAt", Self::CREATED_AT),
-        ("isPrivate", Self::PRIVATE),
-        ("region", Self::RESIDENCE),
-    ];
 
     /// Returns true if this set contains all fields of `other`.
     #[must_use]

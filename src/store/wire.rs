@@ -46,7 +46,7 @@ use tokio_rustls::TlsConnector;
 use crate::store::reply::{Replies, Reply, Scanner};
 
 /// Timeout for a pipeline's replies.
-const ANSWER: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Number of pipelines that wait to be written before callers have to wait.
 const MOST_WAITING: usize = 256;
 /// Number of bytes to be written above which no further pipeline is accepted.
@@ -204,7 +204,9 @@ impl Connection {
         };
         // A timeout differs from a broken connection: Redis may be busy with these very commands, so they are not
         // repeated.
-        timeout(ANSWER, exchange).await.unwrap_or_else(|elapsed| Err(io::Error::from(elapsed).into()))
+        timeout(RESPONSE_TIMEOUT, exchange)
+            .await
+            .unwrap_or_else(|elapsed| Err(io::Error::from(elapsed).into()))
     }
 
     /// Returns the error of the connection, which is broken.
@@ -691,7 +693,7 @@ mod tests {
         let began = tokio::time::Instant::now();
         let error = numbers(&connection, 0, 1).await.unwrap_err();
         assert!(error.is_timeout() && !error.is_connection_dropped());
-        assert_eq!(began.elapsed().as_secs(), ANSWER.as_secs());
+        assert_eq!(began.elapsed().as_secs(), RESPONSE_TIMEOUT.as_secs());
     }
 
     #[tokio::test]

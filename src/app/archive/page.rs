@@ -283,7 +283,7 @@ mod tests {
     /// The location of a post: nowhere, in Redis, in both, in the archive, or deleted but still in the
     /// archive.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    enum Place {
+    enum Stored {
         Nowhere,
         Hot,
         Both,
@@ -291,23 +291,23 @@ mod tests {
         Gone,
     }
 
-    fn places() -> impl Strategy<Value = Vec<Place>> {
+    fn stored() -> impl Strategy<Value = Vec<Stored>> {
         let low = prop_oneof![
-            1 => Just(Place::Nowhere),
-            1 => Just(Place::Hot),
-            1 => Just(Place::Both),
-            4 => Just(Place::Cold),
-            1 => Just(Place::Gone),
+            1 => Just(Stored::Nowhere),
+            1 => Just(Stored::Hot),
+            1 => Just(Stored::Both),
+            4 => Just(Stored::Cold),
+            1 => Just(Stored::Gone),
         ];
         // Posts above the greatest cold id may be in both, but not only in the archive.
-        let high = prop_oneof![Just(Place::Nowhere), Just(Place::Hot), Just(Place::Both)];
+        let high = prop_oneof![Just(Stored::Nowhere), Just(Stored::Hot), Just(Stored::Both)];
         let (low, high) = (proptest::collection::vec(low, 0..8), proptest::collection::vec(high, 0..8));
         (low, high).prop_map(|(low, high)| low.into_iter().chain(high).collect())
     }
 
-    /// Returns the ids in any of the given places, greatest first.
-    fn numbers(places: &[Place], are: &[Place]) -> Vec<PostId> {
-        let chosen = (1..).zip(places).filter(|(_, place)| are.contains(place));
+    /// Returns the ids that are stored in one of these ways, greatest first.
+    fn numbers(stored: &[Stored], are: &[Stored]) -> Vec<PostId> {
+        let chosen = (1..).zip(stored).filter(|(_, stored)| are.contains(stored));
         let mut ids: Vec<PostId> = chosen.map(|(number, _)| id(number)).collect();
         ids.reverse();
         ids
@@ -334,7 +334,7 @@ mod tests {
 
         #[test]
         fn a_page_across_both_is_a_page_of_all(
-            places in places(),
+            stored in stored(),
             is_forward: bool,
             size in 0..5usize,
             from in prop::option::of(1..18u64),
@@ -342,18 +342,18 @@ mod tests {
         ) {
             let direction = if is_forward { Direction::Forward } else { Direction::Backward };
             let window = Window { direction, size, from: from.map(id) };
-            let hot = numbers(&places, &[Place::Hot, Place::Both]);
-            let visible = numbers(&places, &[Place::Hot, Place::Both, Place::Cold]);
-            let archived = numbers(&places, &[Place::Both, Place::Cold, Place::Gone]);
-            let was_cold = numbers(&places, &[Place::Cold, Place::Gone]);
+            let hot = numbers(&stored, &[Stored::Hot, Stored::Both]);
+            let visible = numbers(&stored, &[Stored::Hot, Stored::Both, Stored::Cold]);
+            let archived = numbers(&stored, &[Stored::Both, Stored::Cold, Stored::Gone]);
+            let was_cold = numbers(&stored, &[Stored::Cold, Stored::Gone]);
             let cold = Cold {
                 greatest: was_cold.first().map_or(0, |id| id.get()),
                 // A wrong count reads as 0.
-                count: if is_counted { numbers(&places, &[Place::Cold]).len() as u64 } else { 0 },
+                count: if is_counted { numbers(&stored, &[Stored::Cold]).len() as u64 } else { 0 },
             };
             let mut ranges = Vec::new();
             let page = Page::of(&hot, &window);
-            let gone = gone_beside(&numbers(&places, &[Place::Gone]), &window, &page);
+            let gone = gone_beside(&numbers(&stored, &[Stored::Gone]), &window, &page);
             let page = PostPage { page, cold, gone };
             let joint = Joint::new(UserId::new(7).unwrap(), window, Period::ALL, false, page, &mut ranges);
             let find = |range: &Range| {

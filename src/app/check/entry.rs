@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::app::App;
-use crate::app::check::state::{Place, Truth};
+use crate::app::check::state::{Storage, Truth};
 use crate::app::error::Error;
 use crate::archive::referrer::EntryPortion;
 use crate::model::details::Details;
@@ -122,14 +122,14 @@ impl List {
 }
 
 impl App {
-    /// Reads the lists of these posts in `place`, and compares their entries with the posts.
-    pub(super) async fn lists(&self, place: Place, posts: &[&Post]) -> Result<Vec<List>, Error> {
+    /// Reads the lists of these posts in `storage`, and compares their entries with the posts.
+    pub(super) async fn lists(&self, storage: Storage, posts: &[&Post]) -> Result<Vec<List>, Error> {
         let mut open: Vec<List> = posts.iter().flat_map(|post| List::all(post)).collect();
         let mut lists = Vec::with_capacity(open.len());
         while !open.is_empty() {
             let together = open.split_off(open.len().saturating_sub(ENTRIES / LEAST_ENTRIES));
             let size = ENTRIES / together.len();
-            let portions = self.portions(place, &together, size).await?;
+            let portions = self.portions(storage, &together, size).await?;
             let entries = portions.iter().flatten().flatten();
             let truths = self.truths(entries.map(|entry| entry.post).collect()).await?;
             for (mut list, portion) in together.into_iter().zip(portions) {
@@ -145,11 +145,11 @@ impl App {
     /// Reads the next `size` entries of each list; `None` of a list that is unreadable.
     async fn portions(
         &self,
-        place: Place,
+        storage: Storage,
         lists: &[List],
         size: usize,
     ) -> Result<Vec<Option<Vec<ReferrerEntry>>>, Error> {
-        if place == Place::Redis {
+        if storage == Storage::Redis {
             let mut batch = Batch::new("check: lists of referrers");
             let read = |list: &List| {
                 (list.of.target, batch.push(referrer::portion(self.keys(), list.of, list.read, size)))
@@ -165,10 +165,10 @@ impl App {
     }
 
     /// Returns the number of entries of a list; `None` if it is unreadable.
-    pub(super) async fn length(&self, place: Place, list: List) -> Result<Option<u64>, Error> {
+    pub(super) async fn length(&self, storage: Storage, list: List) -> Result<Option<u64>, Error> {
         let mut lists = [list];
         loop {
-            let portion = self.portions(place, &lists, ENTRIES).await?.pop().flatten();
+            let portion = self.portions(storage, &lists, ENTRIES).await?.pop().flatten();
             let Some(portion) = portion else { return Ok(None) };
             let [list] = &mut lists;
             list.count(&portion);

@@ -19,7 +19,7 @@ use futures::{StreamExt as _, stream};
 use crate::app::App;
 use crate::app::check::Findings;
 use crate::app::check::entry::{Fault, List};
-use crate::app::check::state::{Place, State, TOGETHER};
+use crate::app::check::state::{State, Storage, TOGETHER};
 use crate::app::error::{Broken, Error};
 use crate::archive::error::Error as ArchiveError;
 use crate::archive::referrer::EntryPortion;
@@ -61,10 +61,10 @@ enum Scope {
 }
 
 impl Scope {
-    fn place(self) -> Place {
+    fn storage(self) -> Storage {
         match self {
-            Self::Hot => Place::Redis,
-            Self::Archived | Self::ArchivedLists => Place::Archive,
+            Self::Hot => Storage::Redis,
+            Self::Archived | Self::ArchivedLists => Storage::Archive,
         }
     }
 }
@@ -127,7 +127,7 @@ impl App {
         let targets = self.archive().await?.referred_after(after, TOGETHER).await?;
         let states = self.states(&targets).await?;
         let is_left_out = |target: &&PostId| {
-            states[*target].live_in(Place::Archive).is_some_and(|post| is_unchanged(&post.details))
+            states[*target].live_in(Storage::Archive).is_some_and(|post| is_unchanged(&post.details))
         };
         let left_out: Vec<PostId> = targets.iter().filter(is_left_out).copied().collect();
         let mut findings = self.check_referrals(Scope::ArchivedLists, &left_out, repair).await?;
@@ -140,7 +140,7 @@ impl App {
         Ok((findings, targets.last().map(|last| last.get())))
     }
 
-    /// Checks those of these posts that are in the place of the scope. With `repair`, repairs faults.
+    /// Checks those of these posts that are in the storage of the scope. With `repair`, repairs faults.
     async fn check_referrals(&self, scope: Scope, posts: &[PostId], repair: bool) -> Result<Findings, Error> {
         let mut findings = Findings::default();
         for posts in posts.chunks(TOGETHER) {
@@ -154,7 +154,7 @@ impl App {
             }
             if repair {
                 // Also entries that are being made to agree with an account, which does no harm.
-                self.repair_referrals(scope.place(), &faults).await?;
+                self.repair_referrals(scope.storage(), &faults).await?;
             }
         }
         Ok(findings)
@@ -207,11 +207,11 @@ impl App {
         Ok(InProgress { posts, authors, has_more_authors })
     }
 
-    /// Returns the faults of those of these posts that are in the place of the scope.
+    /// Returns the faults of those of these posts that are in the storage of the scope.
     async fn faults_at(&self, scope: Scope, posts: &[PostId]) -> Result<HashSet<Fault>, Error> {
-        let place = scope.place();
+        let storage = scope.storage();
         let states = self.states(posts).await?;
-        let posts: Vec<&Post> = states.values().filter_map(|state| state.live_in(place)).collect();
+        let posts: Vec<&Post> = states.values().filter_map(|state| state.live_in(storage)).collect();
         let mut faults = match scope {
             Scope::Hot | Scope::Archived => self.missing(&posts).await?,
             Scope::ArchivedLists => HashSet::new(),
@@ -220,9 +220,9 @@ impl App {
         let is_miscounted = |post: &&Post| post.details.counts != ReferrerCounts::default();
         let mut miscounted: HashSet<PostId> =
             without.into_iter().filter(is_miscounted).map(|post| post.id).collect();
-        for list in self.lists(place, &with_lists).await? {
+        for list in self.lists(storage, &with_lists).await? {
             let target = list.of.target;
-            let details = states[&target].live_in(place).map(|post| &post.details);
+            let details = states[&target].live_in(storage).map(|post| &post.details);
             if details.is_some_and(|details| list.is_miscounted_by(details)) {
                 miscounted.insert(target);
             }
@@ -230,8 +230,8 @@ impl App {
         }
         let suspects: Vec<PostId> = miscounted.into_iter().collect();
         for (target, state) in self.states(&suspects).await? {
-            let read = states[&target].live_in(place).map(|post| &post.details);
-            if state.live_in(place).map(|post| &post.details) == read {
+            let read = states[&target].live_in(storage).map(|post| &post.details);
+            if state.live_in(storage).map(|post| &post.details) == read {
                 faults.insert(Fault::Miscounted(target));
             }
         }
@@ -304,7 +304,7 @@ impl App {
     }
 
     /// Settles the entries of posts, without those that no post accounts for, and then corrects the counts.
-    async fn repair_referrals(&self, place: Place, faults: &HashSet<Fault>) -> Result<(), Error> {
+    async fn repair_referrals(&self, storage: Storage, faults: &HashSet<Fault>) -> Result<(), Error> {
         let mut strays: HashMap<(UserId, PostId), Vec<Referral>> = HashMap::new();
         let mut counted = HashSet::new();
         for fault in faults {
@@ -328,21 +328,21 @@ impl App {
             }
         }
         for target in counted {
-            self.count_again(place, target).await?;
+            self.count_again(storage, target).await?;
         }
         Ok(())
     }
 
     /// Corrects the numbers of a post's listed entries, unless they keep changing or cannot be known.
-    async fn count_again(&self, place: Place, target: PostId) -> Result<(), Error> {
+    async fn count_again(&self, storage: Storage, target: PostId) -> Result<(), Error> {
         for _ in 0..ATTEMPTS {
             let states = self.states(&[target]).await?;
-            let Some(post) = states[&target].live_in(place) else { return Ok(()) };
+            let Some(post) = states[&target].live_in(storage) else { return Ok(()) };
             let read = &post.details;
             let mut right = read.clone();
             for kind in ReferrerKind::ALL {
                 let list = EntryList { target, kind, entries: EntryKind::Listed };
-                let Some(length) = self.length(place, List::new(list, post.author)).await? else {
+                let Some(length) = self.length(storage, List::new(list, post.author)).await? else {
                     return Ok(());
                 };
                 *right.counts.of_mut(kind) = length;
@@ -351,12 +351,12 @@ impl App {
                 return Ok(());
             }
             right.version += 1;
-            let is_corrected = match place {
-                Place::Redis => {
+            let is_corrected = match storage {
+                Storage::Redis => {
                     let correct = referrer::correct_details(self.keys(), target, read, &right);
                     correct.send("check: counts", self.store()).await?
                 }
-                Place::Archive => self.archive().await?.correct_details(target, read, &right).await?,
+                Storage::Archive => self.archive().await?.correct_details(target, read, &right).await?,
             };
             if is_corrected {
                 return Ok(());

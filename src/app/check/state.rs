@@ -19,16 +19,16 @@ use crate::store::unreadable::readable;
 /// Maximum number of posts read together.
 pub(super) const TOGETHER: usize = 1_000;
 
-/// A place of posts and their lists.
+/// Where posts and their lists are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Storage {
     Redis,
     Archive,
 }
 
 /// The state of a post.
 pub(super) enum State {
-    Live(Place, Post),
+    Live(Storage, Post),
     /// A tombstone in Redis.
     Deleted {
         author: UserId,
@@ -40,10 +40,10 @@ pub(super) enum State {
 }
 
 impl State {
-    /// Returns the live post, if it is in this place.
-    pub(super) fn live_in(&self, place: Place) -> Option<&Post> {
+    /// Returns the live post, if it is in this storage.
+    pub(super) fn live_in(&self, storage: Storage) -> Option<&Post> {
         match self {
-            Self::Live(is_in, post) if *is_in == place => Some(post),
+            Self::Live(is_in, post) if *is_in == storage => Some(post),
             _ => None,
         }
     }
@@ -125,7 +125,7 @@ impl App {
         let mut missing = Vec::new();
         for (id, record) in read.send("check: posts", self.store()).await? {
             let state = match readable(record, "post", id.get())? {
-                Some(Record::Live(post)) => State::Live(Place::Redis, post),
+                Some(Record::Live(post)) => State::Live(Storage::Redis, post),
                 Some(Record::Tombstone { author, references, .. }) => State::Deleted { author, references },
                 Some(Record::Missing) => {
                     missing.push(id);
@@ -145,7 +145,7 @@ impl App {
     /// Reads the states of those of these posts that are archived, all together or, if one is unreadable, one by one.
     async fn archived_states(&self, posts: &[PostId]) -> Result<Vec<(PostId, State)>, Error> {
         let archive = self.archive().await?;
-        let live = |row: Row| row.live().map(|post| (post.id, State::Live(Place::Archive, post)));
+        let live = |row: Row| row.live().map(|post| (post.id, State::Live(Storage::Archive, post)));
         match archive.read(posts).await {
             Ok(rows) => return Ok(rows.into_iter().filter_map(live).collect()),
             Err(ArchiveError::Corrupt(_)) => {}

@@ -50,15 +50,15 @@ pub(super) fn sample_size(users: usize, most: usize) -> usize {
 
 /// Returns the spans to read from a list of `count` entries, each as start and length. The spans cover the
 /// whole list or, if the list is longer than `most`, evenly spaced parts at a random offset derived from
-/// `chance`. Every entry is equally likely to be read.
-pub(super) fn sample_spans(count: u64, most: usize, chance: u64) -> Vec<(usize, usize)> {
+/// `random`. Every entry is equally likely to be read.
+pub(super) fn sample_spans(count: u64, most: usize, random: u64) -> Vec<(usize, usize)> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     if count <= most {
         return (0..count).step_by(PROBE).map(|start| (start, PROBE)).collect();
     }
     let spans = (most / LEAST_SPAN).clamp(1, SPANS);
     let size = most / spans;
-    let offset = usize::try_from(chance % count as u64).unwrap_or(0);
+    let offset = usize::try_from(random % count as u64).unwrap_or(0);
     let span = |number: usize| {
         let start = (count / spans * number + count % spans * number / spans + offset) % count;
         // A span that passes the end wraps around.

@@ -267,7 +267,7 @@ impl TimelineWatch {
             let Some(changed) = self.changed else { return Ok(false) };
             let look = self.app.look_at_timeline(&self.looks, &self.viewer, &self.seen, changed).await?;
             self.changed = None;
-            self.listener.look_after(look.began);
+            self.listener.schedule_poll(look.began);
             self.found = Some(Found::new(look, &self.seen));
         }
         Ok(true)

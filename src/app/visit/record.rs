@@ -19,7 +19,7 @@ pub(in crate::app) struct Visits {
     came: Once<UserId>,
     days: Mutex<Known>,
     /// True if the current failure has been logged.
-    is_told: AtomicBool,
+    is_logged: AtomicBool,
 }
 
 /// Cached layout and closing state of days.
@@ -61,10 +61,10 @@ impl App {
         match self.try_to_record_visit(user, day).await {
             Ok(()) => {
                 self.0.process.visits.came.note(day, user);
-                self.0.process.visits.is_told.store(false, Ordering::Relaxed);
+                self.0.process.visits.is_logged.store(false, Ordering::Relaxed);
             }
             // Log only the first failure, because every request may fail here.
-            Err(error) if !self.0.process.visits.is_told.swap(true, Ordering::Relaxed) => {
+            Err(error) if !self.0.process.visits.is_logged.swap(true, Ordering::Relaxed) => {
                 let error = &error as &dyn std::error::Error;
                 tracing::warn!(error, "visits could not be counted");
             }

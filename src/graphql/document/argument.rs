@@ -12,7 +12,7 @@ use async_graphql::ID;
 use async_graphql_value::Value;
 
 use crate::app::error::Error;
-use crate::graphql::cursor::{self, ListCode};
+use crate::graphql::cursor;
 use crate::graphql::error::{Code, RequestError};
 use crate::graphql::id::{GlobalId, MOST_IDS};
 use crate::graphql::types::scalar;
@@ -158,7 +158,7 @@ impl ArgumentContext<'_> {
             }
             ("ID", _) => return form("an id"),
             ("String", Value::String(cursor)) if matches!(argument, "after" | "before") => {
-                cursor::check(path, ListCode::of_field(self.object, self.field), cursor)
+                cursor::check(path, cursor::Code::of_field(self.object, self.field), cursor)
             }
             ("String", Value::String(_)) | ("Boolean", Value::Boolean(_)) | ("Float", Value::Number(_)) => {
                 Ok(())
@@ -233,11 +233,11 @@ mod tests {
         for (object, field) in fields(&schema) {
             let mut names = arguments_of(&schema, field, "String").into_iter();
             let has_cursors = names.any(|name| name == "after" || name == "before");
-            if has_cursors && ListCode::of_field(object, &field.name).is_none() {
+            if has_cursors && cursor::Code::of_field(object, &field.name).is_none() {
                 unchecked.push(format!("{object}.{}", field.name));
             }
         }
-        assert!(unchecked.is_empty(), "not in `cursor::list_codes!`: {unchecked:?}");
+        assert!(unchecked.is_empty(), "not in `cursor::lists!`: {unchecked:?}");
     }
 
     #[test]

@@ -33,36 +33,36 @@ pub(super) fn without_descriptions(document: &str) -> Cow<'_, str> {
 /// Returns the places of the descriptions in a document, in order.
 fn descriptions(document: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut place = Place::default();
+    let mut nesting = Nesting::default();
     let mut described = None;
     // A document begins as it goes on after a definition.
     let mut before: &[u8] = b"}";
     for range in lexer::tokens(document) {
         let token = &document.as_bytes()[range.clone()];
         if let Some(description) = described.take()
-            && place.has_described(token)
+            && nesting.has_described(token)
         {
             found.push(description);
         }
-        if token.starts_with(b"\"") && place.admits_description(before) {
+        if token.starts_with(b"\"") && nesting.admits_description(before) {
             described = Some(range.clone()).filter(|range| has_valid_escapes(&document[range.clone()]));
         }
-        place.follow(token);
+        nesting.follow(token);
         before = token;
     }
     found
 }
 
-/// A place between two tokens.
+/// What is open between two tokens.
 #[derive(Default)]
-struct Place {
+struct Nesting {
     /// Number of open brackets, braces and parentheses.
     depth: usize,
     /// True in parentheses outside of selections: variable definitions, or arguments of a directive.
     is_in_header: bool,
 }
 
-impl Place {
+impl Nesting {
     /// Returns true if a description may be here, after this token: before a definition, or before a variable. After
     /// `=` and `:`, a string is a value.
     fn admits_description(&self, before: &[u8]) -> bool {

@@ -15,6 +15,8 @@
 //!
 //! Not here: loading the objects (`page`), or the fields' resolvers (`async_graphql::Object`).
 
+mod fields;
+mod leaf;
 mod level;
 mod text;
 
@@ -29,12 +31,14 @@ use futures::future::{BoxFuture, FutureExt as _, try_join, try_join_all};
 use crate::app::error::Error;
 use crate::graphql::context::Scope;
 
+pub(super) use self::fields::fields;
+pub(super) use self::leaf::{Leaf, name_of};
 use self::level::{Level, write_fields, write_list};
 pub(super) use self::level::{Source, loaded, object, objects};
 use self::text::Insert;
 pub(super) use self::text::Json;
 
-/// An object whose fields may be in memory.
+/// An object whose fields may be in memory. `fields!` implements it.
 pub(super) trait Preloaded: ContainerType + Sized + Send + Sync + 'static {
     /// Returns the source of a field's value.
     fn source(field: &Field) -> Source<'_, Self>;
@@ -71,6 +75,14 @@ impl<T: Preloaded> Nested<T> {
     /// Writes the object.
     pub(super) fn write(&self, object: &T, json: &mut Json) -> Option<()> {
         write_fields(&self.0, object, json)
+    }
+}
+
+/// Returns the source of a field whose value is a nested object.
+pub(super) fn nested<T: 'static, N: Preloaded>(field: &Field, get: fn(&T) -> N) -> Source<'_, T> {
+    match Nested::of(field) {
+        Some(nested) => memory(move |object, json| nested.write(&get(object), json)),
+        None => Source::Resolver,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use async_graphql::{InputValueError, InputValueResult, Scalar, ScalarType, Value};
 
+use crate::graphql::preloaded::{Json, Leaf};
 use crate::model::clock::{Day, Timestamp};
 
 /// An instant as clients see it.
@@ -21,6 +22,12 @@ impl ScalarType for DateTime {
 
     fn to_value(&self) -> Value {
         Value::String(print(self.0))
+    }
+}
+
+impl Leaf for DateTime {
+    fn write(self, json: &mut Json) -> Option<()> {
+        json.scalar(&self)
     }
 }
 

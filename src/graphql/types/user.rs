@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_graphql::parser::types::Field;
-use async_graphql::{Context, ID, Object};
+use async_graphql::{Context, ID};
 use futures::FutureExt as _;
 use futures::future::try_join;
 
@@ -14,13 +14,10 @@ use crate::app::region::shares;
 use crate::app::relation::read::{FollowCount, UserList};
 use crate::app::visibility::{Access, PostAccess, UserSelection, VisibleUser};
 use crate::graphql::context::Scope;
-use crate::graphql::directive::{
-    CacheControlScope::{Private, Public},
-    cache_control, cost, list_size, names,
-};
+use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost, list_size, names};
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{DEFAULT_SIZE, Paging, connections, page_limit, period_of};
-use crate::graphql::preloaded::{Json, Nested, Preloaded, Source, loaded, memory};
+use crate::graphql::preloaded::{Json, Leaf, Nested, Source, fields, loaded, memory};
 use crate::graphql::selection::{Selected, relation_selection};
 use crate::graphql::types::connection::follow::FollowConnection;
 use crate::graphql::types::connection::post::PostConnection;
@@ -46,14 +43,58 @@ pub(in crate::graphql) struct User {
     record: Option<Arc<model::user::User>>,
     relation: Option<model::relation::Relation>,
     /// True if the viewer requested this user directly, so showing the profile counts as a view.
-    is_looked_at: bool,
+    is_viewed: bool,
+}
+
+/// A value in the record of a user, as a resolver returns it.
+trait Recorded: Sized + 'static {
+    /// The value as it is in the record.
+    type In<'a>: Leaf;
+
+    /// Copies the value out of the record. Charges text to the budget for the response.
+    fn keep(read: Self::In<'_>, scope: &Scope) -> Result<Self, Error>;
+}
+
+/// Reads a value from a user's record; returns `None` if the record lacks it.
+type Read<V> = for<'a> fn(&'a User, &'a model::user::User) -> Option<<V as Recorded>::In<'a>>;
+
+impl Recorded for String {
+    type In<'a> = &'a str;
+
+    fn keep(read: &str, scope: &Scope) -> Result<Self, Error> {
+        Ok(scope.text(read)?.to_owned())
+    }
+}
+
+impl Recorded for Option<String> {
+    type In<'a> = Option<&'a str>;
+
+    fn keep(read: Option<&str>, scope: &Scope) -> Result<Self, Error> {
+        read.map(|read| String::keep(read, scope)).transpose()
+    }
+}
+
+impl Recorded for bool {
+    type In<'a> = Self;
+
+    fn keep(read: Self, _: &Scope) -> Result<Self, Error> {
+        Ok(read)
+    }
+}
+
+impl Recorded for DateTime {
+    type In<'a> = Self;
+
+    fn keep(read: Self, _: &Scope) -> Result<Self, Error> {
+        Ok(read)
+    }
 }
 
 impl User {
     /// Creates a user from an id alone, with no selected fields.
     pub(in crate::graphql) fn unread(scope: &Arc<Scope>, id: UserId) -> Self {
         let scope = Arc::clone(scope);
-        Self { scope, id, asked: UserFields::NONE, record: None, relation: None, is_looked_at: false }
+        Self { scope, id, asked: UserFields::NONE, record: None, relation: None, is_viewed: false }
     }
 
     /// Creates a user from an id and the record fields that the selection needs.
@@ -88,8 +129,8 @@ impl User {
     }
 
     /// Marks the user as requested directly by the viewer.
-    pub(in crate::graphql) fn looked_at(self) -> Self {
-        Self { is_looked_at: true, ..self }
+    pub(in crate::graphql) fn viewed(self) -> Self {
+        Self { is_viewed: true, ..self }
     }
 
     /// Returns the loaded relation between the viewer and this user. Returns `None` if the relation was not loaded, if
@@ -139,7 +180,7 @@ impl User {
     /// Returns the record with at least the `needed` fields. Marks the profile as shown if the viewer requested the
     /// user directly.
     async fn record(&self, needed: UserFields) -> Result<Arc<model::user::User>, Error> {
-        if self.is_looked_at {
+        if self.is_viewed {
             self.scope.show_profile(self.id);
         }
         if let Some(record) = &self.record
@@ -152,11 +193,15 @@ impl User {
         record.ok_or_else(|| Broken::NoRecord(self.id).into())
     }
 
-    /// Returns a string from the record and charges its length to the budget for the response. Fails if the record
-    /// lacks the string.
-    fn text(&self, text: Option<&str>) -> Result<String, Error> {
-        let text = text.ok_or(Broken::NoRecord(self.id))?;
-        Ok(self.scope.text(text)?.to_owned())
+    /// Returns a value from the record, which is loaded if it lacks the `needed` fields.
+    async fn resolve_recorded<V: Recorded>(&self, needed: UserFields, read: Read<V>) -> Result<V, Error> {
+        let record = self.record(needed).await?;
+        V::keep(read(self, &record).ok_or(Broken::NoRecord(self.id))?, &self.scope)
+    }
+
+    /// Returns the source of a field whose value is in the record.
+    fn recorded<V: Recorded>(_: &Field, read: Read<V>) -> Source<'_, Self> {
+        memory(move |user: &Self, json| read(user, user.preloaded()?)?.write(json))
     }
 
     async fn list(
@@ -170,116 +215,107 @@ impl User {
     }
 }
 
-/// A registered user.
-#[Object(directive = cache_control::apply(Public))]
-impl User {
-    /// The global id: unique across all types, opaque to clients.
-    pub(in crate::graphql) async fn id(&self) -> ID {
-        GlobalId::User(self.id).print()
-    }
-
-    /// The unique name that the user signs in with: 2 to 30 characters from a–z, 0–9 and _.
-    async fn username(&self) -> Result<String, Error> {
-        let record = self.record(UserFields::NONE).await?;
-        Ok(self.scope.text(&record.username)?.to_owned())
-    }
-
-    /// The display name: 1 to 50 characters of any script, of which at least one is visible.
-    async fn display_name(&self) -> Result<String, Error> {
-        let record = self.record(UserFields::DISPLAY_NAME).await?;
-        self.text(record.display_name.as_deref())
-    }
-
-    /// The user's bio: up to 500 characters of any script; empty if not set.
-    async fn bio(&self) -> Result<String, Error> {
-        let record = self.record(UserFields::BIO).await?;
-        self.text(record.bio.as_deref())
-    }
-
-    /// The https URL of the user's picture, on a host that the server allows; null if not set.
-    async fn avatar_url(&self) -> Result<Option<String>, Error> {
-        let record = self.record(UserFields::AVATAR_URL).await?;
-        let url = record.avatar_url.as_deref().ok_or(Broken::NoRecord(self.id))?;
-        let url = self.scope.app.shown_avatar(url);
-        url.map(|url| Ok(self.scope.text(url)?.to_owned())).transpose()
-    }
-
-    /// The time of registration.
-    async fn created_at(&self) -> Result<DateTime, Error> {
-        let record = self.record(UserFields::CREATED_AT).await?;
-        record.created_at.map(DateTime).ok_or_else(|| Broken::NoRecord(self.id).into())
-    }
-
-    /// The region in the user's profile; null if not set.
-    async fn region(&self) -> Option<Result<Region, Error>> {
-        let region = async {
-            match self.record(UserFields::RESIDENCE).await?.residence {
-                Some(Residence(region)) => Ok(region),
-                // The region could not be read with the record; this load reports the reason.
-                None => Ok(self.scope.loader.load(Regions(Shared(Arc::new([self.id])))).boxed().await?[0]),
+fields! {
+    /// A registered user.
+    impl User, Public, |user| Some(&user.scope) => {
+        /// The global id: unique across all types, opaque to clients.
+        value id "id": ID = |user| GlobalId::User(user.id).print();
+        /// The unique name that the user signs in with: 2 to 30 characters from a–z, 0–9 and _.
+        record username "username": String = UserFields::NONE, |_, record| Some(&record.username);
+        /// The display name: 1 to 50 characters of any script, of which at least one is visible.
+        record display_name "displayName": String = UserFields::DISPLAY_NAME, |_, record| {
+            record.display_name.as_deref()
+        };
+        /// The user's bio: up to 500 characters of any script; empty if not set.
+        record bio "bio": String = UserFields::BIO, |_, record| record.bio.as_deref();
+        /// The https URL of the user's picture, on a host that the server allows; null if not set.
+        record avatar_url "avatarUrl": Option<String> = UserFields::AVATAR_URL, |user, record| {
+            Some(user.scope.app.shown_avatar(record.avatar_url.as_deref()?))
+        };
+        /// The time of registration.
+        record created_at "createdAt": DateTime = UserFields::CREATED_AT, |_, record| record.created_at.map(DateTime);
+        resolver "its load says why the record lacks it" reading "region" = UserFields::RESIDENCE, {
+            /// The region in the user's profile; null if not set.
+            async fn region(&self) -> Option<Result<Region, Error>> {
+                let region = async {
+                    match self.record(UserFields::RESIDENCE).await?.residence {
+                        Some(Residence(region)) => Ok(region),
+                        // The region could not be read with the record; this load reports the reason.
+                        None => Ok(self.scope.loader.load(Regions(Shared(Arc::new([self.id])))).boxed().await?[0]),
+                    }
+                };
+                region.await.map(|region| region.map(Region)).transpose()
             }
+        }
+        /// True if the user approves followers, and only these see the user's posts.
+        record is_private "isPrivate": bool = UserFields::PRIVATE, |_, record| record.is_private;
+        /// True if this user is the viewer.
+        @[directive = cache_control::apply(Private)]
+        value is_viewer "isViewer": bool = |user| user.scope.viewer_id() == Some(user.id);
+        resolver "its source, below, has it only if it is in memory" {
+            /// The relation between the viewer and this user; null for an anonymous request and for the viewer themselves.
+            async fn relation(&self, context: &Context<'_>) -> Option<Result<Relation, Error>> {
+                let viewer = self.other_viewer()?;
+                let relation = if let Some(relation) = self.relation {
+                    Ok(Some(relation))
+                } else {
+                    let UserSelection { requester, .. } = relation_selection(&[Selected::of(context)]);
+                    self.scope.visible().relation(self.id, requester).boxed().await
+                };
+                relation.transpose().map(|relation| Ok(Relation::new(viewer, self.clone(), relation?)))
+            }
+        }
+        source "relation" = |field| {
+            let Some(nested) = Nested::of(field) else { return Source::Resolver };
+            memory(move |user: &Self, json: &mut Json| match user.other_viewer() {
+                Some(viewer) => nested.write(&Relation::new(viewer, user.clone(), user.relation?), json),
+                None => json.value(&()),
+            })
         };
-        region.await.map(|region| region.map(Region)).transpose()
-    }
+        resolver "they are loaded" {
+            #[graphql(flatten)]
+            #[expect(clippy::unused_async, reason = "the library requires it")]
+            async fn lists(&self) -> UserLists {
+                UserLists(self.clone())
+            }
 
-    /// True if the user approves followers, and only these see the user's posts.
-    async fn is_private(&self) -> Result<bool, Error> {
-        let record = self.record(UserFields::PRIVATE).await?;
-        record.is_private.ok_or_else(|| Broken::NoRecord(self.id).into())
-    }
+            /// The distribution of this user's followers across countries, including followers whom the viewer may not see;
+            /// null if temporarily unavailable.
+            #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), Some(names(["regions"])), Some(false)), directive = cost::apply("50".to_owned()))]
+            async fn followers_by_region(
+                &self,
+                #[graphql(
+                    desc = "Maximum number of countries. Default 20; values above 100 count as 100.",
+                    default = 20
+                )]
+                first: Option<i32>,
+            ) -> Option<Result<FollowersByRegion, Error>> {
+                let by_region = async {
+                    // The distribution is the same for all viewers, so all followers count.
+                    let count = FollowCount { owner: self.id, side: Side::Followers, excluded: None };
+                    let total = self.scope.loader.load(count).await?;
+                    let sample = FollowerSample { user: self.id, count: total };
+                    let followers = self.scope.loader.load(sample).await?;
+                    let regions = self.scope.loader.load(Regions(Shared(followers))).await?;
+                    let countries = regions.iter().map(|region| region.map(model::region::Region::whole_country));
+                    Ok(FollowersByRegion::new(shares(countries), page_limit(first), regions.len(), total))
+                };
+                Some(by_region.boxed().await)
+            }
 
-    /// True if this user is the viewer.
-    #[graphql(directive = cache_control::apply(Private))]
-    async fn is_viewer(&self) -> bool {
-        self.scope.viewer_id() == Some(self.id)
-    }
-
-    /// The relation between the viewer and this user; null for an anonymous request and for the viewer themselves.
-    async fn relation(&self, context: &Context<'_>) -> Option<Result<Relation, Error>> {
-        let viewer = self.other_viewer()?;
-        let relation = if let Some(relation) = self.relation {
-            Ok(Some(relation))
-        } else {
-            let UserSelection { requester, .. } = relation_selection(&[Selected::of(context)]);
-            self.scope.visible().relation(self.id, requester).boxed().await
-        };
-        relation.transpose().map(|relation| Ok(Relation::new(viewer, self.clone(), relation?)))
-    }
-
-    #[graphql(flatten)]
-    #[expect(clippy::unused_async, reason = "the library requires it")]
-    async fn lists(&self) -> UserLists {
-        UserLists(self.clone())
-    }
-
-    /// The distribution of this user's followers across countries, including followers whom the viewer may not see;
-    /// null if temporarily unavailable.
-    #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), Some(names(["regions"])), Some(false)), directive = cost::apply("50".to_owned()))]
-    async fn followers_by_region(
-        &self,
-        #[graphql(
-            desc = "Maximum number of countries. Default 20; values above 100 count as 100.",
-            default = 20
-        )]
-        first: Option<i32>,
-    ) -> Option<Result<FollowersByRegion, Error>> {
-        let by_region = async {
-            // The distribution is the same for all viewers, so all followers count.
-            let count = FollowCount { owner: self.id, side: Side::Followers, excluded: None };
-            let total = self.scope.loader.load(count).await?;
-            let sample = FollowerSample { user: self.id, count: total };
-            let followers = self.scope.loader.load(sample).await?;
-            let regions = self.scope.loader.load(Regions(Shared(followers))).await?;
-            let countries = regions.iter().map(|region| region.map(model::region::Region::whole_country));
-            Ok(FollowersByRegion::new(shares(countries), page_limit(first), regions.len(), total))
-        };
-        Some(by_region.boxed().await)
-    }
-
-    #[graphql(flatten)]
-    #[expect(clippy::unused_async, reason = "the library requires it")]
-    async fn own_posts(&self) -> UserPosts {
-        UserPosts(self.clone())
+            #[graphql(flatten)]
+            #[expect(clippy::unused_async, reason = "the library requires it")]
+            async fn own_posts(&self) -> UserPosts {
+                UserPosts(self.clone())
+            }
+        }
+        source "posts" = |field| loaded(field, Self::user_id, async |authors| {
+            let paging = Paging::of(field)?;
+            let period = period_of(field, "createdAt")?;
+            PostConnection::load_all(&authors, &paging, period, &Selected::one(field)).await.ok()
+        });
+        source "followers" = |field| Self::stored_lists(field, ListKind::Followers);
+        source "following" = |field| Self::stored_lists(field, ListKind::Following);
     }
 }
 
@@ -294,49 +330,7 @@ impl User {
 
     /// Returns the preloaded record; `None` if the record is not loaded, or if showing the profile counts as a view.
     fn preloaded(&self) -> Option<&model::user::User> {
-        self.record.as_deref().filter(|_| !self.is_looked_at)
-    }
-}
-
-impl Preloaded for User {
-    fn source(field: &Field) -> Source<'_, Self> {
-        match field.name.node.as_str() {
-            "id" => memory(|user: &Self, json| json.value(&GlobalId::User(user.id).print())),
-            "username" => memory(|user: &Self, json| json.value(&user.preloaded()?.username)),
-            "displayName" => {
-                memory(|user: &Self, json| json.value(&user.preloaded()?.display_name.as_deref()?))
-            }
-            "bio" => memory(|user: &Self, json| json.value(&user.preloaded()?.bio.as_deref()?)),
-            "avatarUrl" => memory(|user: &Self, json| {
-                let url = user.preloaded()?.avatar_url.as_deref()?;
-                match user.scope.app.shown_avatar(url) {
-                    Some(url) => json.value(&url),
-                    None => json.value(&()),
-                }
-            }),
-            "createdAt" => memory(|user: &Self, json| json.scalar(&DateTime(user.preloaded()?.created_at?))),
-            "isPrivate" => memory(|user: &Self, json| json.value(&user.preloaded()?.is_private?)),
-            "isViewer" => memory(|user: &Self, json| json.value(&(user.scope.viewer_id() == Some(user.id)))),
-            "relation" => {
-                let Some(nested) = Nested::of(field) else { return Source::Resolver };
-                memory(move |user: &Self, json: &mut Json| match user.other_viewer() {
-                    Some(viewer) => nested.write(&Relation::new(viewer, user.clone(), user.relation?), json),
-                    None => json.value(&()),
-                })
-            }
-            "posts" => loaded(field, Self::user_id, async |authors| {
-                let paging = Paging::of(field)?;
-                let period = period_of(field, "createdAt")?;
-                PostConnection::load_all(&authors, &paging, period, &Selected::one(field)).await.ok()
-            }),
-            "followers" => Self::stored_lists(field, ListKind::Followers),
-            "following" => Self::stored_lists(field, ListKind::Following),
-            _ => Source::Resolver,
-        }
-    }
-
-    fn scope(&self) -> Option<&Arc<Scope>> {
-        Some(&self.scope)
+        self.record.as_deref().filter(|_| !self.is_viewed)
     }
 }
 

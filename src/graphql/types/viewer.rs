@@ -13,7 +13,7 @@ use crate::app::session::Sessions;
 use crate::app::viewer::SignedIn;
 use crate::app::visibility::list::OwnList;
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::ViewerList;
+use crate::graphql::cursor::ListOf;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost, list_size};
 use crate::graphql::entries::Entries;
 use crate::graphql::id::GlobalId;
@@ -163,7 +163,7 @@ impl ViewerLists {
         kind: OwnList,
         paging: Paging,
     ) -> Result<UserConnection, Error> {
-        let list = ViewerList { owner: self.owner, kind };
+        let list = ListOf { kind, owner: self.owner };
         UserConnection::load(&self.scope, list, &paging, &Selected::of(context)).await
     }
 }

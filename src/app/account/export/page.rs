@@ -94,7 +94,7 @@ pub struct ExportPosition {
     /// The section to continue in.
     pub section: Section,
     /// The last record read in it.
-    pub after: Option<Place>,
+    pub after: Option<SectionPosition>,
 }
 
 impl ExportPosition {
@@ -107,28 +107,28 @@ impl ExportPosition {
         Self { section, after: None }
     }
 
-    fn after(section: Section, place: Place) -> Self {
-        Self { section, after: Some(place) }
+    fn after(section: Section, position: SectionPosition) -> Self {
+        Self { section, after: Some(position) }
     }
 
     fn user(self) -> Option<Position> {
         match self.after {
-            Some(Place::User(position)) => Some(position),
+            Some(SectionPosition::User(position)) => Some(position),
             _ => None,
         }
     }
 
     fn post(self) -> Option<PostId> {
         match self.after {
-            Some(Place::Post(post)) => Some(post),
+            Some(SectionPosition::Post(post)) => Some(post),
             _ => None,
         }
     }
 }
 
-/// The place of a record in its section. The record need not exist any more.
+/// The position of a record in its section. The record need not exist any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SectionPosition {
     /// A session: the time of its sign-in, and its id.
     Session(Timestamp, SessionId),
     /// An entry of a list of users.
@@ -172,15 +172,18 @@ impl Record {
     pub fn position(&self) -> ExportPosition {
         match self {
             Self::Account(_) => ExportPosition::begin(Section::Sessions),
-            Self::Session(session) => {
-                ExportPosition::after(Section::Sessions, Place::Session(session.created_at, session.id))
+            Self::Session(session) => ExportPosition::after(
+                Section::Sessions,
+                SectionPosition::Session(session.created_at, session.id),
+            ),
+            Self::User { section, entry, .. } => {
+                ExportPosition::after(*section, SectionPosition::User(*entry))
             }
-            Self::User { section, entry, .. } => ExportPosition::after(*section, Place::User(*entry)),
             Self::Mute { user, mute, .. } => {
                 let entry = Position { at: mute.since, user: *user };
-                ExportPosition::after(Section::Muted, Place::User(entry))
+                ExportPosition::after(Section::Muted, SectionPosition::User(entry))
             }
-            Self::Post(post, _) => ExportPosition::after(Section::Posts, Place::Post(post.id)),
+            Self::Post(post, _) => ExportPosition::after(Section::Posts, SectionPosition::Post(post.id)),
         }
     }
 }
@@ -262,7 +265,7 @@ impl App {
     async fn sessions_after(&self, owner: UserId, from: ExportPosition) -> Result<Vec<Record>, Error> {
         let key = |session: &Session| (session.created_at, session.id.to_string());
         let after = match from.after {
-            Some(Place::Session(at, id)) => Some((at, id.to_string())),
+            Some(SectionPosition::Session(at, id)) => Some((at, id.to_string())),
             _ => None,
         };
         let mut sessions = self.load(Sessions(owner)).await?.to_vec();
@@ -278,7 +281,7 @@ impl App {
         owner: &SignedIn,
         section: Section,
         from: Option<Position>,
-    ) -> Result<(Vec<Record>, Option<Place>), Error> {
+    ) -> Result<(Vec<Record>, Option<SectionPosition>), Error> {
         let visible = Visible { app: self, load: self, viewer };
         let window = Window { direction: Direction::Forward, size: PAGE, from };
         let VisiblePage { page, ended } = listed(&visible, owner.user, section, window).await?;
@@ -297,7 +300,7 @@ impl App {
         };
         let records = page.entries.iter().zip(users).filter_map(record).collect();
         let last = ended.or(page.entries.last().copied()).filter(|_| page.has_next);
-        Ok((records, last.map(Place::User)))
+        Ok((records, last.map(SectionPosition::User)))
     }
 
     /// Returns a page of posts, and the place of the last one if there are more. Owners see all of their posts.
@@ -306,7 +309,7 @@ impl App {
         viewer: &Viewer,
         author: UserId,
         from: Option<PostId>,
-    ) -> Result<(Vec<Record>, Option<Place>), Error> {
+    ) -> Result<(Vec<Record>, Option<SectionPosition>), Error> {
         let window = Window { direction: Direction::Forward, size: PAGE, from };
         let visible = Visible { app: self, load: self, viewer };
         let page = visible.unfiltered_post_page(author, window, Period::ALL).await?;
@@ -316,7 +319,7 @@ impl App {
         let versions = visible.all_earlier_versions(&posts).await?;
         let record = |(post, versions): (&Arc<Post>, _)| Record::Post(Arc::clone(post), versions);
         let records = posts.into_iter().zip(versions).map(record).collect();
-        Ok((records, last.map(Place::Post)))
+        Ok((records, last.map(SectionPosition::Post)))
     }
 }
 

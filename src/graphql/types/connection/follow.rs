@@ -2,33 +2,33 @@
 
 use std::sync::Arc;
 
-use async_graphql::Object;
-use async_graphql::parser::types::Field;
 use futures::future::{join, try_join_all};
 
 use crate::app::error::Error;
 use crate::app::relation::read::UserList;
 use crate::app::visibility::{Access, UserSelection};
 use crate::graphql::context::Scope;
-use crate::graphql::cursor;
-use crate::graphql::directive::{CacheControlScope::Public, cache_control};
+use crate::graphql::cursor::ListOf;
 use crate::graphql::page::{Filled, Part, PartOf, Rows, complete, fill};
 use crate::graphql::paging::Paging;
-use crate::graphql::preloaded::{List, One, Preloaded, Source, memory, object, objects};
+use crate::graphql::preloaded::{Preloaded as _, memory};
 use crate::graphql::selection::{Selected, Wants, user_selection};
-use crate::graphql::types::connection::{Bounds, PageInfo};
+use crate::graphql::types::connection::{At, Connection, Edge, connection, edge};
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
 use crate::model::page::{Position, Window};
 use crate::model::relation::{Follow, ListKind, Side};
 
-/// A page of a user list.
-pub(in crate::graphql) struct FollowConnection {
-    scope: Arc<Scope>,
+/// A page of such a list.
+pub(in crate::graphql) type FollowConnection = Connection<At<ListKind>, User, (), Length>;
+
+/// An entry of such a list.
+type FollowEdge = Edge<At<ListKind>, User>;
+
+/// The length of a list.
+pub(in crate::graphql) struct Length {
     list: UserList,
-    edges: Vec<FollowEdge>,
-    bounds: Bounds<Follow>,
-    /// The length of the list, if it was loaded with the page.
+    /// The length, if it was loaded with the page.
     count: Option<u64>,
 }
 
@@ -40,17 +40,14 @@ impl FollowConnection {
         paging: &Paging,
         selection: &Selected<'_>,
     ) -> Result<Self, Error> {
-        let window = paging.window(list)?;
-        let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
+        let window = paging.window(list.into())?;
         let wants = Wants::of(selection);
-        let selection = wants.nodes.then(|| user_selection(&[edges.field("node"), nodes]));
+        let selection = wants.nodes.then(|| user_selection(&selection.nodes()));
         let rows = Follows { scope, list, selection };
         let visible = scope.visible();
         // The count is loaded together with the page. The loader caches it for the `totalCount` resolver.
-        let filled = wants.fill(fill(&rows, window));
-        let count = wants.count(visible.user_count(list));
-        let (filled, ()) = join(filled, count).await;
-        Ok(Self::new(scope, list, filled?, None))
+        let (filled, ()) = join(wants.fill(fill(&rows, window)), wants.count(visible.user_count(list))).await;
+        Ok(Self::of(scope, list, filled?, None))
     }
 
     /// Loads a page of the followers, or of the followed users, of each of these users. Makes as many round trips as
@@ -65,71 +62,54 @@ impl FollowConnection {
         let ids = || owners.iter().map(|owner| owner.user_id());
         let lists: Vec<_> = ids().map(|owner| UserList { owner, kind }).collect();
         let Some(side) = lists[0].stored() else { return Ok(Vec::new()) };
-        let windows = lists.iter().map(|list| paging.window(*list)).collect::<Result<Vec<_>, Error>>()?;
+        let windows = lists.iter().map(|list| paging.window((*list).into()));
+        let windows = windows.collect::<Result<Vec<_>, Error>>()?;
         let wants = Wants::of(selection);
-        let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
-        let selection = wants.nodes.then(|| user_selection(&[edges.field("node"), nodes]));
+        let selection = wants.nodes.then(|| user_selection(&selection.nodes()));
         let filled = wants.fill_all(owners.len(), fill_all(scope, side, &lists, &windows, selection));
         let visible = scope.visible();
         let counts = wants.counts(visible.user_counts(side, ids()));
         let (filled, counts) = join(filled, counts).await;
         let connection = |(index, (list, filled)): (usize, (&UserList, _))| {
-            Self::new(scope, *list, filled, counts.as_ref().map(|counts| counts[index]))
+            Self::of(scope, *list, filled, counts.as_ref().map(|counts| counts[index]))
         };
         Ok(lists.iter().zip(filled?).enumerate().map(connection).collect())
     }
 
-    fn new(scope: &Arc<Scope>, list: UserList, filled: Filled<Follow, User>, count: Option<u64>) -> Self {
-        let edge = |(follow, node)| FollowEdge { list, follow, node };
-        let (entries, bounds) = Bounds::of(filled);
-        let edges = entries.into_iter().map(edge).collect();
-        Self { scope: Arc::clone(scope), list, edges, bounds, count }
-    }
-
-    fn info(&self) -> PageInfo {
-        let end = |follow: &Follow| cursor::print(self.list, &(*follow).into());
-        self.bounds.info(&self.edges, FollowEdge::print_cursor, end)
+    fn of(scope: &Arc<Scope>, list: UserList, filled: Filled<Follow, User>, count: Option<u64>) -> Self {
+        let place = |follow: &Follow| At { list: list.into(), position: (*follow).into() };
+        Self::new(scope, filled, place, |_, user| (user, ()), Length { list, count })
     }
 }
 
-/// A page of a user list.
-#[Object(directive = cache_control::apply(Public))]
-impl FollowConnection {
-    /// The entries on the page, in list order.
-    async fn edges(&self) -> List<'_, FollowEdge> {
-        List(self.edges.iter().collect())
-    }
-
-    /// The users on the page, in list order; the same as the nodes of `edges`.
-    async fn nodes(&self) -> List<'_, User> {
-        List(self.edges.iter().map(|edge| &edge.node).collect())
-    }
-
-    /// The page's boundaries, for requesting adjacent pages.
-    async fn page_info(&self) -> PageInfo {
-        self.info()
-    }
-
-    /// The number of entries that the viewer may see; null if temporarily unavailable. If more than 5,000 users block
-    /// the viewer, the counts of `followers` and `following` include them.
-    async fn total_count(&self) -> Option<Result<i32, Error>> {
-        Some(self.scope.visible().user_count(self.list).await.map(number))
+impl From<UserList> for ListOf<ListKind> {
+    fn from(UserList { kind, owner }: UserList) -> Self {
+        Self { kind, owner }
     }
 }
 
-impl Preloaded for FollowConnection {
-    fn source(field: &Field) -> Source<'_, Self> {
-        match field.name.node.as_str() {
-            "edges" => objects(field, |users: &Self| users.edges.iter().collect()),
-            "nodes" => objects(field, |users: &Self| users.edges.iter().map(|edge| &edge.node).collect()),
-            "pageInfo" => PageInfo::source_of(field, Self::info),
-            "totalCount" => memory(|users: &Self, json| json.value(&number(users.count?))),
-            _ => Source::Resolver,
+connection! {
+    /// A page of a user list.
+    FollowConnection of FollowEdge, Public,
+    "The users on the page, in list order; the same as the nodes of `edges`.": User {
+        resolver "its source, below, has the count only if it was loaded with the page" {
+            /// The number of entries that the viewer may see; null if temporarily unavailable. If more than 5,000 users
+            /// block the viewer, the counts of `followers` and `following` include them.
+            async fn total_count(&self) -> Option<Result<i32, Error>> {
+                Some(self.scope.visible().user_count(self.total.list).await.map(number))
+            }
         }
+        source "totalCount" = |_| memory(|users: &Self, json| json.value(&number(users.total.count?)));
     }
+}
 
-    fn scope(&self) -> Option<&Arc<Scope>> {
-        Some(&self.scope)
+edge! {
+    /// An entry of a user list.
+    FollowEdge, Public, "The listed user.": User {
+        /// The time of the follow that the entry represents, by which the list is ordered: in `followers` and
+        /// `knownFollowers`, the time at which the listed user followed the list's owner; in `following` and `mutuals`, the
+        /// time at which the owner followed the listed user.
+        value followed_at "followedAt": DateTime = |edge| DateTime(edge.place.position.at);
     }
 }
 
@@ -172,55 +152,6 @@ async fn users(
             .await
         }
         None => Ok(follows.iter().map(|follow| Some(User::unread(scope, follow.user))).collect()),
-    }
-}
-
-/// An entry of a user list.
-pub(in crate::graphql) struct FollowEdge {
-    list: UserList,
-    follow: Follow,
-    node: User,
-}
-
-impl FollowEdge {
-    fn print_cursor(&self) -> String {
-        cursor::print(self.list, &self.follow.into())
-    }
-}
-
-/// An entry of a user list.
-#[Object(directive = cache_control::apply(Public))]
-impl FollowEdge {
-    /// The entry's position in the list. It stays valid when entries are added or removed.
-    async fn cursor(&self) -> String {
-        self.print_cursor()
-    }
-
-    /// The listed user.
-    async fn node(&self) -> One<'_, User> {
-        One(&self.node)
-    }
-
-    /// The time of the follow that the entry represents, by which the list is ordered: in `followers` and
-    /// `knownFollowers`, the time at which the listed user followed the list's owner; in `following` and `mutuals`, the
-    /// time at which the owner followed the listed user.
-    async fn followed_at(&self) -> DateTime {
-        DateTime(self.follow.at)
-    }
-}
-
-impl Preloaded for FollowEdge {
-    fn source(field: &Field) -> Source<'_, Self> {
-        match field.name.node.as_str() {
-            "cursor" => memory(|edge: &Self, json| json.value(&edge.print_cursor())),
-            "followedAt" => memory(|edge: &Self, json| json.scalar(&DateTime(edge.follow.at))),
-            "node" => object(field, |edge: &Self| &edge.node),
-            _ => Source::Resolver,
-        }
-    }
-
-    fn scope(&self) -> Option<&Arc<Scope>> {
-        self.node.scope()
     }
 }
 

@@ -1,4 +1,7 @@
 //! Relay-style cursor connections: pages of lists, as clients see them.
+//!
+//! A [`Connection`] has [`Edge`]s; `connection!` and `edge!` declare their fields. The modules say which lists there are, how
+//! their pages are loaded, and which fields they have besides.
 
 pub(in crate::graphql) mod follow;
 pub(in crate::graphql) mod post;
@@ -9,84 +12,138 @@ pub(in crate::graphql) mod user;
 
 use std::sync::Arc;
 
-use async_graphql::SimpleObject;
-use async_graphql::parser::types::Field;
-
 use crate::graphql::context::Scope;
-use crate::graphql::directive::{CacheControlScope::Public, cache_control};
+use crate::graphql::cursor::{self, Kind, ListOf};
 use crate::graphql::page::{Ended, Filled};
-use crate::graphql::preloaded::{Nested, Preloaded, Source, memory};
+use crate::graphql::preloaded::fields;
 use crate::model::page::Direction;
 
-/// The boundaries of a page, for requesting adjacent pages. A page may end early, with fewer entries than requested or
-/// none, if the viewer may not see many of those around it: then the list goes on all the same.
-#[derive(SimpleObject)]
-#[graphql(directive = cache_control::apply(Public))]
-pub(in crate::graphql) struct PageInfo {
-    /// True if the list may have entries after the page.
-    pub(super) has_next_page: bool,
-    /// True if the list may have entries before the page.
-    pub(super) has_previous_page: bool,
-    /// The cursor of the first entry, or of the place where the page ends early; null if there is neither.
-    pub(super) start_cursor: Option<String>,
-    /// The cursor of the last entry, or of the place where the page ends early; null if there is neither.
-    pub(super) end_cursor: Option<String>,
+/// Where an entry is in its list. The cursor is printed only if it is selected.
+pub(in crate::graphql) trait Place {
+    fn cursor(&self) -> String;
 }
 
-/// The boundaries of a page, and where it ends if it has fewer entries than requested.
-pub(super) struct Bounds<E> {
+/// A position in a list.
+pub(in crate::graphql) struct At<K: Kind> {
+    list: ListOf<K>,
+    position: K::Position,
+}
+
+impl<K: Kind> Place for At<K> {
+    fn cursor(&self) -> String {
+        cursor::print(self.list, &self.position)
+    }
+}
+
+/// An entry on a page: its place, the listed object, and what else the entry shows.
+pub(in crate::graphql) struct Edge<P, N, X = ()> {
+    pub(super) place: P,
+    pub(super) node: N,
+    pub(super) extra: X,
+}
+
+/// A page of a list, and what it needs to tell the length of the list.
+pub(in crate::graphql) struct Connection<P, N, X = (), T = ()> {
+    scope: Arc<Scope>,
+    edges: Vec<Edge<P, N, X>>,
     has_previous: bool,
     has_next: bool,
-    ended: Option<Ended<E>>,
+    /// Where the page ends, if it has fewer entries than requested.
+    ended: Option<Ended<P>>,
+    total: T,
 }
 
-impl<E> Bounds<E> {
-    /// Divides a page into its entries and its boundaries.
-    pub(super) fn of<N>(filled: Filled<E, N>) -> (Vec<(E, N)>, Self) {
+impl<P: Place, N, X, T> Connection<P, N, X, T> {
+    /// Creates a connection from a page. `place` returns the place of an entry, and `shown` what it shows.
+    fn new<E, M>(
+        scope: &Arc<Scope>,
+        filled: Filled<E, M>,
+        place: impl Fn(&E) -> P,
+        shown: impl Fn(E, M) -> (N, X),
+        total: T,
+    ) -> Self {
         let Filled { entries, has_previous, has_next, ended } = filled;
-        (entries, Self { has_previous, has_next, ended })
+        let edge = |(entry, found): (E, M)| {
+            let place = place(&entry);
+            let (node, extra) = shown(entry, found);
+            Edge { place, node, extra }
+        };
+        let edges = entries.into_iter().map(edge).collect();
+        let ended = ended.map(|Ended { side, at }| Ended { side, at: place(&at) });
+        Self { scope: Arc::clone(scope), edges, has_previous, has_next, ended, total }
     }
 
-    /// Returns the boundaries as clients see them, given the first and the last entry.
-    pub(super) fn info<T>(
-        &self,
-        edges: &[T],
-        cursor_of: impl Fn(&T) -> String,
-        print: impl Fn(&E) -> String,
-    ) -> PageInfo {
+    fn info(&self) -> PageInfo {
         let ended =
-            |side| self.ended.as_ref().filter(|ended| ended.side == side).map(|ended| print(&ended.at));
+            |side| self.ended.as_ref().filter(|ended| ended.side == side).map(|ended| ended.at.cursor());
         PageInfo {
-            has_next_page: self.has_next,
-            has_previous_page: self.has_previous,
-            start_cursor: ended(Direction::Backward).or_else(|| edges.first().map(&cursor_of)),
-            end_cursor: ended(Direction::Forward).or_else(|| edges.last().map(&cursor_of)),
+            has_next: self.has_next,
+            has_previous: self.has_previous,
+            start: ended(Direction::Backward).or_else(|| self.edges.first().map(|edge| edge.place.cursor())),
+            end: ended(Direction::Forward).or_else(|| self.edges.last().map(|edge| edge.place.cursor())),
         }
     }
 }
 
-impl PageInfo {
-    /// Returns the source of a field whose value is a connection's page info.
-    fn source_of<T>(field: &Field, info: impl Fn(&T) -> Self + Send + Sync + 'static) -> Source<'_, T> {
-        match Nested::of(field) {
-            Some(nested) => memory(move |connection, json| nested.write(&info(connection), json)),
-            None => Source::Resolver,
+/// Declares the fields of a connection: those that all have, with the description of `nodes`, and its own.
+macro_rules! connection {
+    ($(#[$doc:meta])* $object:ident of $edge:ident, $cached:ident, $nodes:literal: $node:ident { $($rows:tt)* }) => {
+        $crate::graphql::preloaded::fields! {
+            $(#[$doc])*
+            impl $object, $cached, |page| Some(&page.scope) => {
+                /// The entries on the page, in list order.
+                objects edges "edges": $edge = |page| page.edges.iter().collect();
+                #[doc = $nodes]
+                objects nodes "nodes": $node = |page| {
+                    page.edges.iter().map(|edge| &edge.node).collect()
+                };
+                /// The page's boundaries, for requesting adjacent pages.
+                nested page_info "pageInfo": $crate::graphql::types::connection::PageInfo = |page| page.info();
+                $($rows)*
+            }
         }
-    }
+    };
+}
+use connection;
+
+/// Declares the fields of an edge: those that all have, with the description of `node`, and its own.
+macro_rules! edge {
+    ($(#[$doc:meta])* $object:ident, $cached:ident, $listed:literal: $node:ident { $($rows:tt)* }) => {
+        $crate::graphql::preloaded::fields! {
+            $(#[$doc])*
+            impl $object, $cached, |edge| $crate::graphql::preloaded::Preloaded::scope(&edge.node) => {
+                /// The entry's position in the list. It stays valid when entries are added or removed.
+                value cursor "cursor": String = |edge| {
+                    $crate::graphql::types::connection::Place::cursor(&edge.place)
+                };
+                #[doc = $listed]
+                object node "node": $node = |edge| &edge.node;
+                $($rows)*
+            }
+        }
+    };
+}
+use edge;
+
+/// The boundaries of a page.
+pub(in crate::graphql) struct PageInfo {
+    pub(super) has_next: bool,
+    pub(super) has_previous: bool,
+    pub(super) start: Option<String>,
+    pub(super) end: Option<String>,
 }
 
-impl Preloaded for PageInfo {
-    fn source(field: &Field) -> Source<'_, Self> {
-        match field.name.node.as_str() {
-            "hasNextPage" => memory(|info: &Self, json| json.value(&info.has_next_page)),
-            "hasPreviousPage" => memory(|info: &Self, json| json.value(&info.has_previous_page)),
-            "startCursor" => memory(|info: &Self, json| json.value(&info.start_cursor)),
-            "endCursor" => memory(|info: &Self, json| json.value(&info.end_cursor)),
-            _ => Source::Resolver,
-        }
-    }
-
-    fn scope(&self) -> Option<&Arc<Scope>> {
-        None
+fields! {
+    /// The boundaries of a page, for requesting adjacent pages. A page may end early, with fewer entries than requested or
+    /// none, if the viewer may not see many of those around it: then the list goes on all the same.
+    impl PageInfo, Public, |_| None => {
+        /// True if the list may have entries after the page.
+        value has_next_page "hasNextPage": bool = |info| info.has_next;
+        /// True if the list may have entries before the page.
+        value has_previous_page "hasPreviousPage": bool = |info| info.has_previous;
+        /// The cursor of the first entry, or of the place where the page ends early; null if there is neither.
+        value start_cursor "startCursor": Option<&str> = |info| info.start.as_deref();
+        /// The cursor of the last entry, or of the place where the page ends early; null if there is neither.
+        value end_cursor "endCursor": Option<&str> = |info| info.end.as_deref();
     }
 }

@@ -2,74 +2,42 @@
 
 use std::sync::Arc;
 
-use async_graphql::Object;
-use async_graphql::parser::types::Field;
 use futures::future::{join, try_join_all, try_join3};
 
 use crate::app::archive::{Listed, StoredPost};
-use crate::app::error::{Broken, Error};
+use crate::app::error::Error;
 use crate::app::timeline::TimelinePage;
 use crate::app::visibility::{PostAccess, ShownPost, UserSelection};
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, PostList, ReferrerList, TimelineList, TimelinePosition};
-use crate::graphql::directive::{CacheControlScope::Public, cache_control, list_size};
+use crate::graphql::cursor::{self, ListOf, TimelinePosition};
+use crate::graphql::directive::list_size;
 use crate::graphql::page::{Filled, Part, PartOf, Rows, complete};
 use crate::graphql::paging::Paging;
-use crate::graphql::preloaded::{List, One, Preloaded, Source, memory, object, objects};
-use crate::graphql::selection::{Selected, Wants, user_selection};
-use crate::graphql::types::connection::{Bounds, PageInfo};
+use crate::graphql::preloaded::{Preloaded as _, memory};
+use crate::graphql::selection::{Selected, Wants};
+use crate::graphql::types::connection::{At, Connection, Edge, Place, connection, edge};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::scalar::number;
 use crate::graphql::types::user::User;
 use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Window;
+use crate::model::referrer::ReferrerKind;
 
-/// A page of posts, with flags that state whether the list continues before and after the page.
-pub(super) struct PostPage {
-    edges: Vec<PostEdge>,
-    bounds: Bounds<Place>,
-}
-
-impl PostPage {
-    pub(super) fn new(filled: Filled<Place, Shown>) -> Self {
-        let edge = |(place, Shown { post, reposted_by })| PostEdge { place, node: post, reposted_by };
-        let (entries, bounds) = Bounds::of(filled);
-        Self { edges: entries.into_iter().map(edge).collect(), bounds }
-    }
-
-    pub(super) fn edges(&self) -> List<'_, PostEdge> {
-        List(self.edges.iter().collect())
-    }
-
-    pub(super) fn nodes(&self) -> List<'_, Post> {
-        List(self.edges.iter().map(|edge| &edge.node).collect())
-    }
-
-    pub(super) fn info(&self) -> PageInfo {
-        self.bounds.info(&self.edges, |edge| edge.place.cursor(), Place::cursor)
-    }
-}
-
-/// A post as an entry shows it.
-pub(super) struct Shown {
-    pub(super) post: Post,
-    /// The users whose reposts put the post there.
-    pub(super) reposted_by: Vec<User>,
-}
-
-impl From<Post> for Shown {
-    fn from(post: Post) -> Self {
-        Self { post, reposted_by: Vec::new() }
-    }
-}
+/// A page of posts, in which `T` tells the length of the list.
+pub(super) type PostPage<T> = Connection<PostPlace, Post, Vec<User>, T>;
 
 /// A page of a user's posts.
-pub(in crate::graphql) struct PostConnection {
+pub(in crate::graphql) type PostConnection = PostPage<Length>;
+
+/// An entry of a list of posts. It shows the users whose reposts put the post there.
+pub(in crate::graphql) type PostEdge = Edge<PostPlace, Post, Vec<User>>;
+
+/// The length of a list of a user's posts.
+pub(in crate::graphql) struct Length {
     author: User,
     period: Period,
-    page: PostPage,
-    /// The length of the list, if it was loaded with the page.
+    /// The length, if it was loaded with the page.
     count: Option<u64>,
 }
 
@@ -83,76 +51,45 @@ impl PostConnection {
         selection: &Selected<'_>,
     ) -> Result<Vec<Self>, Error> {
         let Some(scope) = authors.first().and_then(|author| author.scope()) else { return Ok(Vec::new()) };
-        let owners = || authors.iter().map(|author| author.user_id());
-        let windows = owners().map(|owner| paging.window(PostList { owner }));
+        let windows = authors.iter().map(|author| paging.window(posts_of(author.user_id())));
         let windows = windows.collect::<Result<Vec<_>, Error>>()?;
         let wants = Wants::of(selection);
-        let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
-        let original = user_selection(&[edges.field("node").field("author"), nodes.field("author")]);
-        let list = Listing { period, original };
+        let list = Listing { period, original: selection.authors() };
         let filled = wants.fill_all(authors.len(), fill_all(scope, authors, &windows, list));
         let counts = wants.counts(counts(scope, authors, period));
         let (filled, counts) = join(filled, counts).await;
         let connection = |(index, (author, filled)): (usize, (&&User, _))| {
+            let list = posts_of(author.user_id());
+            let place = |listed: &Listed| PostPlace::Author(At { list, position: listed.id() });
             let count = counts.as_ref().map(|counts| counts[index]);
-            Self::new(author, period, filled, count)
+            let length = Length { author: (*author).clone(), period, count };
+            Self::new(scope, filled, place, |_, shown| shown, length)
         };
-        let filled = filled?;
-        Ok(authors.iter().zip(filled).enumerate().map(connection).collect())
-    }
-
-    fn new(author: &User, period: Period, filled: Filled<Listed, Shown>, count: Option<u64>) -> Self {
-        let list = PostList { owner: author.user_id() };
-        let place = |listed: Listed| Place::Post(list, PostId::from(listed));
-        let page = PostPage::new(filled.map(|(listed, node)| (place(listed), node), place));
-        Self { author: author.clone(), period, page, count }
+        Ok(authors.iter().zip(filled?).enumerate().map(connection).collect())
     }
 }
 
-/// A page of a user's posts.
-#[Object(directive = cache_control::apply(Public))]
-impl PostConnection {
-    /// The entries on the page, in list order.
-    async fn edges(&self) -> List<'_, PostEdge> {
-        self.page.edges()
-    }
+/// Returns the list of a user's posts.
+fn posts_of(owner: UserId) -> ListOf<cursor::Posts> {
+    ListOf { kind: cursor::Posts, owner }
+}
 
-    /// The posts on the page, in list order; the same as the nodes of `edges`.
-    async fn nodes(&self) -> List<'_, Post> {
-        self.page.nodes()
-    }
-
-    /// The page's boundaries, for requesting adjacent pages.
-    async fn page_info(&self) -> PageInfo {
-        self.page.info()
-    }
-
-    /// The total number of posts and reposts in the list, including reposts of posts that are hidden from the viewer;
-    /// null if temporarily unavailable.
-    async fn total_count(&self) -> Option<Result<i32, Error>> {
-        Some(match (self.count, self.scope()) {
-            (Some(count), _) => Ok(number(count)),
-            (None, Some(scope)) => {
-                counts(scope, &[&self.author], self.period).await.map(|counts| number(counts[0]))
+connection! {
+    /// A page of a user's posts.
+    PostConnection of PostEdge, Public,
+    "The posts on the page, in list order; the same as the nodes of `edges`.": Post {
+        resolver "its source, below, has the count only if it was loaded with the page" {
+            /// The total number of posts and reposts in the list, including reposts of posts that are hidden from the viewer;
+            /// null if temporarily unavailable.
+            async fn total_count(&self) -> Option<Result<i32, Error>> {
+                let Length { author, period, count } = &self.total;
+                Some(match count {
+                    Some(count) => Ok(number(*count)),
+                    None => counts(&self.scope, &[author], *period).await.map(|counts| number(counts[0])),
+                })
             }
-            (None, None) => Err(Broken::NoRecord(self.author.user_id()).into()),
-        })
-    }
-}
-
-impl Preloaded for PostConnection {
-    fn source(field: &Field) -> Source<'_, Self> {
-        match field.name.node.as_str() {
-            "edges" => objects(field, |posts: &Self| posts.page.edges().0),
-            "nodes" => objects(field, |posts: &Self| posts.page.nodes().0),
-            "pageInfo" => PageInfo::source_of(field, |posts: &Self| posts.page.info()),
-            "totalCount" => memory(|posts: &Self, json| json.value(&number(posts.count?))),
-            _ => Source::Resolver,
         }
-    }
-
-    fn scope(&self) -> Option<&Arc<Scope>> {
-        self.author.scope()
+        source "totalCount" = |_| memory(|posts: &Self, json| json.value(&number(posts.total.count?)));
     }
 }
 
@@ -212,21 +149,21 @@ async fn fill_all(
     try_join_all(filled).await
 }
 
-/// An entry's place in its list. The cursor is printed only if it is selected.
-pub(super) enum Place {
-    /// A post in an author's list.
-    Post(PostList, PostId),
-    /// A post that refers to another.
-    Referrer(ReferrerList, PostId),
+/// An entry's place in a list of posts.
+pub(in crate::graphql) enum PostPlace {
+    /// In an author's list.
+    Author(At<cursor::Posts>),
+    /// In a list of posts that refer to another.
+    Referrer(At<ReferrerKind>),
     /// The entry with this index in a page of a home timeline.
-    Timeline(TimelineList, Arc<TimelinePage>, usize),
+    Timeline(ListOf<cursor::Timeline>, Arc<TimelinePage>, usize),
 }
 
-impl Place {
+impl Place for PostPlace {
     fn cursor(&self) -> String {
         match self {
-            Self::Post(list, post) => cursor::print(*list, post),
-            Self::Referrer(list, post) => cursor::print(*list, post),
+            Self::Author(at) => at.cursor(),
+            Self::Referrer(at) => at.cursor(),
             Self::Timeline(list, page, index) => {
                 let post = page.page.entries[*index].id;
                 cursor::print(*list, &TimelinePosition { post, seen: page.seen_from(*index) })
@@ -235,56 +172,26 @@ impl Place {
     }
 }
 
-/// An entry of a post list.
-pub(in crate::graphql) struct PostEdge {
-    place: Place,
-    node: Post,
-    reposted_by: Vec<User>,
-}
-
 impl PostEdge {
     /// Returns a post as an entry of its author's list.
     pub(in crate::graphql) fn of(node: Post) -> Self {
-        let place = Place::Post(PostList { owner: node.author_id() }, node.post_id());
-        Self { place, node, reposted_by: Vec::new() }
+        let place = PostPlace::Author(At { list: posts_of(node.author_id()), position: node.post_id() });
+        Self { place, node, extra: Vec::new() }
     }
 }
 
-/// An entry of a post list.
-#[Object(directive = cache_control::apply(Public))]
-impl PostEdge {
-    /// The entry's position in the list. It stays valid when entries are added or removed.
-    async fn cursor(&self) -> String {
-        self.place.cursor()
-    }
-
-    /// The listed post.
-    async fn node(&self) -> One<'_, Post> {
-        One(&self.node)
-    }
-
-    /// The users whose reposts put the post here, newest repost first: in a home timeline, users whom the viewer follows;
-    /// among a user's posts, that user. Empty if the post is here as its author's own.
-    #[graphql(directive = list_size::apply(Some(1), None, None, None))]
-    async fn reposted_by(&self) -> List<'_, User> {
-        List(self.reposted_by.iter().collect())
+edge! {
+    /// An entry of a post list.
+    PostEdge, Public, "The listed post.": Post {
+        /// The users whose reposts put the post here, newest repost first: in a home timeline, users whom the viewer follows;
+        /// among a user's posts, that user. Empty if the post is here as its author's own.
+        @[directive = list_size::apply(Some(1), None, None, None)]
+        objects reposted_by "repostedBy": User = |edge| edge.extra.iter().collect();
     }
 }
 
-impl Preloaded for PostEdge {
-    fn source(field: &Field) -> Source<'_, Self> {
-        match field.name.node.as_str() {
-            "cursor" => memory(|edge: &Self, json| json.value(&edge.place.cursor())),
-            "node" => object(field, |edge: &Self| &edge.node),
-            "repostedBy" => objects(field, |edge: &Self| edge.reposted_by.iter().collect()),
-            _ => Source::Resolver,
-        }
-    }
-
-    fn scope(&self) -> Option<&Arc<Scope>> {
-        self.node.scope()
-    }
-}
+/// A listed post, and the users whose reposts put it there.
+type Shown = (Post, Vec<User>);
 
 /// The posts of a user to list, and what to read of others'.
 #[derive(Clone, Copy)]
@@ -326,9 +233,9 @@ impl Posts<'_> {
     ) -> Result<Vec<(Listed, Shown)>, Error> {
         let shown = self.scope.visible().shown_posts(posts, self.access, self.list.original).await?;
         let node = |shown| match shown {
-            ShownPost::Own(post) => Post::new(self.scope, post, self.author.clone()).into(),
+            ShownPost::Own(post) => (Post::new(self.scope, post, self.author.clone()), Vec::new()),
             ShownPost::Original(original) => {
-                Shown { post: Post::visible(self.scope, &original), reposted_by: vec![self.author.clone()] }
+                (Post::visible(self.scope, &original), vec![self.author.clone()])
             }
         };
         let found =

@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Enum, Object};
+use async_graphql::Enum;
 
 use crate::app::error::Error;
 use crate::app::timeline::TimelineQuery;
 use crate::app::timeline::entry::{Replies, TimelineEntry};
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::TimelineList;
-use crate::graphql::directive::{CacheControlScope::Private, cache_control};
+use crate::graphql::cursor::{ListOf, Timeline};
 use crate::graphql::page::Filled;
 use crate::graphql::paging::Paging;
-use crate::graphql::preloaded::List;
 use crate::graphql::selection::{Selected, user_selection};
-use crate::graphql::types::connection::PageInfo;
-use crate::graphql::types::connection::post::{Place, PostEdge, PostPage, Shown};
+use crate::graphql::types::connection::connection;
+use crate::graphql::types::connection::post::{PostEdge, PostPage, PostPlace};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::user::User;
 use crate::model::id::UserId;
@@ -35,7 +33,10 @@ pub(in crate::graphql) enum TimelineReplies {
 }
 
 /// A page of a home timeline.
-pub(in crate::graphql) struct TimelineConnection(PostPage);
+pub(in crate::graphql) type TimelineConnection = PostPage<Endless>;
+
+/// The length of a home timeline, which extends back to the oldest post.
+pub(in crate::graphql) struct Endless;
 
 impl TimelineConnection {
     /// Loads a page of the viewer's home timeline.
@@ -46,46 +47,32 @@ impl TimelineConnection {
         paging: &Paging,
         selection: &Selected<'_>,
     ) -> Result<Self, Error> {
-        let list = TimelineList { owner };
+        let list = ListOf { kind: Timeline, owner };
         let Window { direction, size, from } = paging.window(list)?;
-        let window = Window { direction, size, from: from.map(|place| place.post) };
-        let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
-        let reposters = edges.field("repostedBy");
-        let author = user_selection(&[edges.field("node").field("author"), nodes.field("author"), reposters]);
+        let window = Window { direction, size, from: from.map(|position| position.post) };
+        let reposters = user_selection(&[selection.field("edges").field("repostedBy")]);
         let info = selection.field("pageInfo");
         let looks_back = match window.direction {
             Direction::Forward => info.field("hasPreviousPage").exists(),
             Direction::Backward => info.field("hasNextPage").exists(),
         };
-        let query = TimelineQuery { window, author: author.fields, replies, looks_back };
+        let author = selection.authors().and(reposters).fields;
+        let query = TimelineQuery { window, author, replies, looks_back };
         let page = scope.loader.timeline(scope.viewer(), query).await?;
-        let node = |(index, entry): (usize, &TimelineEntry)| {
-            let post = Post::new(scope, Arc::clone(&entry.post), User::visible(scope, entry.author.clone()));
-            let reposted_by =
-                entry.reposted_by.iter().map(|user| User::visible(scope, user.clone())).collect();
-            (Place::Timeline(list, Arc::clone(&page), index), Shown { post, reposted_by })
+        let entries = page.page.entries.iter().enumerate().collect();
+        let filled = Filled::complete(entries, page.page.has_previous, page.page.has_next);
+        let place = |index: &usize| PostPlace::Timeline(list, Arc::clone(&page), *index);
+        let shown = |_, entry: &TimelineEntry| {
+            let author = User::visible(scope, entry.author.clone());
+            let reposted_by = entry.reposted_by.iter().map(|user| User::visible(scope, user.clone()));
+            (Post::new(scope, Arc::clone(&entry.post), author), reposted_by.collect())
         };
-        let entries = page.page.entries.iter().enumerate().map(node).collect();
-        let (has_previous, has_next) = (page.page.has_previous, page.page.has_next);
-        Ok(Self(PostPage::new(Filled::complete(entries, has_previous, has_next))))
+        Ok(Self::new(scope, filled, place, shown, Endless))
     }
 }
 
-/// A page of a home timeline. It has no total count, because a timeline extends back to the oldest post.
-#[Object(directive = cache_control::apply(Private))]
-impl TimelineConnection {
-    /// The entries on the page, in list order.
-    async fn edges(&self) -> List<'_, PostEdge> {
-        self.0.edges()
-    }
-
-    /// The posts on the page, in list order; the same as the nodes of `edges`.
-    async fn nodes(&self) -> List<'_, Post> {
-        self.0.nodes()
-    }
-
-    /// The page's boundaries, for requesting adjacent pages.
-    async fn page_info(&self) -> PageInfo {
-        self.0.info()
-    }
+connection! {
+    /// A page of a home timeline. It has no total count, because a timeline extends back to the oldest post.
+    TimelineConnection of PostEdge, Private,
+    "The posts on the page, in list order; the same as the nodes of `edges`.": Post {}
 }

@@ -2,7 +2,7 @@
 
 use async_graphql::{Object, OutputType};
 
-use crate::graphql::cursor::{self, List};
+use crate::graphql::cursor::{self, Kind, ListOf};
 use crate::graphql::directive::{CacheControlScope::Private, cache_control};
 use crate::graphql::types::connection::PageInfo;
 use crate::graphql::types::moderation::account::Account;
@@ -20,7 +20,11 @@ pub(in crate::graphql) struct ModerationConnection<T> {
 
 impl<T> ModerationConnection<T> {
     /// Creates a connection from a page. `entry` returns the position and the node of an entry.
-    pub(super) fn new<L: List, E>(list: L, page: &Page<E>, entry: impl Fn(&E) -> (L::Position, T)) -> Self {
+    pub(super) fn new<K: Kind, E>(
+        list: ListOf<K>,
+        page: &Page<E>,
+        entry: impl Fn(&E) -> (K::Position, T),
+    ) -> Self {
         let edge = |listed: &E| {
             let (position, node) = entry(listed);
             ModerationEdge { cursor: cursor::print(list, &position), node }
@@ -55,10 +59,10 @@ where
     /// The page's boundaries, for requesting adjacent pages.
     async fn page_info(&self) -> PageInfo {
         PageInfo {
-            has_next_page: self.has_next,
-            has_previous_page: self.has_previous,
-            start_cursor: self.edges.first().map(|edge| edge.cursor.clone()),
-            end_cursor: self.edges.last().map(|edge| edge.cursor.clone()),
+            has_next: self.has_next,
+            has_previous: self.has_previous,
+            start: self.edges.first().map(|edge| edge.cursor.clone()),
+            end: self.edges.last().map(|edge| edge.cursor.clone()),
         }
     }
 }

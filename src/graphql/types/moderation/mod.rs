@@ -12,7 +12,7 @@ use async_graphql::Object;
 
 use crate::app::error::Error;
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{AccountList, InviteList, LogList, ReportList};
+use crate::graphql::cursor::{Accounts, Invites, ListOf, Log, Reports};
 use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost};
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::connections;
@@ -97,7 +97,7 @@ connections! {
             &self, _context, paging,
             status: AccountStatus = "Return only accounts with this status. If null, return all accounts.",
         ) -> ModerationConnection<Account> {
-            let list = AccountList(self.user);
+            let list = ListOf { kind: Accounts, owner: self.user };
             let window = paging.window(list)?;
             let page = self.scope.app.account_page(&self.moderator, status.map(Into::into), window);
             let page = self.scope.budget().limit(page).await?;
@@ -110,7 +110,7 @@ connections! {
         /// The reports that no moderator has resolved, newest first.
         @[directive = cost::apply("20".to_owned())]
         async fn reports(&self, _context, paging) -> ModerationConnection<Report> {
-            let list = ReportList(self.user);
+            let list = ListOf { kind: Reports, owner: self.user };
             let window = paging.window(list)?;
             let found = self.scope.app.report_page(&self.moderator, window);
             let found = self.scope.budget().limit(found).await?;
@@ -124,7 +124,7 @@ connections! {
         /// may be in the log as well.
         @[directive = cost::apply("20".to_owned())]
         async fn log(&self, _context, paging) -> ModerationConnection<ModerationLogEntry> {
-            let list = LogList(self.user);
+            let list = ListOf { kind: Log, owner: self.user };
             let window = paging.window(list)?;
             let found = self.scope.app.log_page(&self.moderator, window);
             let (page, accounts) = self.scope.budget().limit(found).await?;
@@ -137,7 +137,7 @@ connections! {
         /// The invites, newest first, including those that have expired or are used up.
         @[directive = cost::apply("20".to_owned())]
         async fn invites(&self, _context, paging) -> ModerationConnection<Invite> {
-            let list = InviteList(self.user);
+            let list = ListOf { kind: Invites, owner: self.user };
             let window = paging.window(list)?;
             let page = self.scope.app.invite_page(&self.moderator, window);
             let page = self.scope.budget().limit(page).await?;
