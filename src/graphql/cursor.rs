@@ -1,12 +1,13 @@
 //! Cursors: positions in lists, opaque to clients, valid for one list of one owner.
 //!
-//! A cursor is the base64url encoding of a format version (1 byte), the code of a list (1 byte, `lists!`), the id of its
-//! owner (8 bytes), a user or a post, and a position ([`Encoded`]). A list that only moderators see is owned by the moderator.
+//! A cursor is the base64url encoding of a format version (1 byte), the code of a list (1 byte, `lists!`), the id of
+//! its owner (8 bytes), a user or a post, and a position ([`Encoded`]). A list that only moderators see is owned by the
+//! moderator.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::app::account::export::page::{ExportPosition, Section, SectionPosition};
+use crate::app::account::export::page::ExportPosition;
 use crate::app::error::Error;
 use crate::app::timeline::seen::Seen;
 use crate::app::visibility::list::OwnList;
@@ -18,15 +19,14 @@ use crate::model::moderation::LogId;
 use crate::model::page::Position;
 use crate::model::referrer::ReferrerKind;
 use crate::model::relation::ListKind;
-use crate::model::session::SessionId;
 
 const FORMAT: u8 = 1;
 /// Number of bytes before the position.
 const HEAD: usize = 10;
 
-/// Declares the lists with cursors: the types of their kinds, with what owns them and what a position in them is; and for
-/// each kind its code, and the fields of the schema that issue and accept its cursors. Codes are part of the format: they
-/// stay with their lists.
+/// Declares the lists with cursors: the types of their kinds, with what owns them and what a position in them is; and
+/// for each kind its code, and the fields of the schema that issue and accept its cursors. Codes are part of the
+/// format: they stay with their lists.
 macro_rules! lists {
     ($($kind:ty, of $owner:ty, at $position:ty {
         $($code:literal = $pattern:pat, [$(($object:literal, $field:literal)),*];)*
@@ -124,33 +124,29 @@ pub(super) trait Kind: Copy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code(u8);
 
-/// The list of a user's posts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Posts;
+/// Declares kinds of which an owner has one list.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident;)*) => {
+        $($(#[$doc])* #[derive(Clone, Copy, Debug, PartialEq, Eq)] pub(super) struct $kind;)*
+    };
+}
 
-/// A user's home timeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Timeline;
-
-/// A moderator's list of accounts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Accounts;
-
-/// A moderator's queue of reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reports;
-
-/// A moderator's log of what moderators did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Log;
-
-/// A moderator's list of invites.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Invites;
-
-/// An export of a user's data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Export;
+kinds! {
+    /// A user's posts.
+    Posts;
+    /// A user's home timeline.
+    Timeline;
+    /// A moderator's list of accounts.
+    Accounts;
+    /// A moderator's queue of reports.
+    Reports;
+    /// A moderator's log of what moderators did.
+    Log;
+    /// A moderator's list of invites.
+    Invites;
+    /// An export of a user's data.
+    Export;
+}
 
 /// What owns a list.
 pub(super) trait Owner: Copy {
@@ -196,7 +192,7 @@ pub(super) trait Encoded: Sized {
     fn parse(bytes: &[u8]) -> Option<Self>;
 }
 
-/// A time and a user id, of 8 bytes each. Lists of users are ordered by time, and several entries can have the same time.
+/// A time and a user id, of 8 bytes each: several entries of a list can have the same time.
 impl Encoded for Position {
     fn print(&self, bytes: &mut Vec<u8>) {
         print_time(self.at, bytes);
@@ -209,26 +205,25 @@ impl Encoded for Position {
     }
 }
 
-/// 8 bytes.
-impl Encoded for PostId {
-    fn print(&self, bytes: &mut Vec<u8>) {
-        bytes.extend(self.get().to_be_bytes());
-    }
+/// Declares ids that are encoded as 8 bytes.
+macro_rules! ids {
+    ($($id:ty, |$number:ident| $parsed:expr;)*) => {
+        $(impl Encoded for $id {
+            fn print(&self, bytes: &mut Vec<u8>) {
+                bytes.extend(self.get().to_be_bytes());
+            }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        parse_post(parse_number(bytes)?)
-    }
+            fn parse(bytes: &[u8]) -> Option<Self> {
+                let $number = parse_number(bytes)?;
+                $parsed
+            }
+        })*
+    };
 }
 
-/// 8 bytes.
-impl Encoded for ReportId {
-    fn print(&self, bytes: &mut Vec<u8>) {
-        bytes.extend(self.get().to_be_bytes());
-    }
-
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        Self::new(parse_number(bytes)?)
-    }
+ids! {
+    PostId, |number| parse_post(number);
+    ReportId, |number| Self::new(number);
 }
 
 /// A time and a number, of 8 bytes each.
@@ -257,41 +252,8 @@ impl Encoded for InvitePosition {
     }
 }
 
-/// A section, of 1 byte; then nothing, a time and a session's id, of 8 and 16 bytes, a position in a list of users, or a
-/// post id, depending on the section.
-impl Encoded for ExportPosition {
-    fn print(&self, bytes: &mut Vec<u8>) {
-        bytes.push(self.section as u8);
-        match self.after {
-            None => {}
-            Some(SectionPosition::Session(at, id)) => {
-                print_time(at, bytes);
-                bytes.extend(id.to_string().as_bytes());
-            }
-            Some(SectionPosition::User(position)) => position.print(bytes),
-            Some(SectionPosition::Post(post)) => post.print(bytes),
-        }
-    }
-
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let (section, rest) = bytes.split_first()?;
-        let section = *Section::ALL.get(usize::from(*section))?;
-        let after = match section {
-            _ if rest.is_empty() => None,
-            Section::Account => return None,
-            Section::Sessions => {
-                let (at, id) = parse_time(rest)?;
-                Some(SectionPosition::Session(at, SessionId::parse(std::str::from_utf8(id).ok()?)?))
-            }
-            Section::Posts => Some(SectionPosition::Post(PostId::parse(rest)?)),
-            _ => Some(SectionPosition::User(Position::parse(rest)?)),
-        };
-        Some(Self { section, after })
-    }
-}
-
-/// The post's id, of 8 bytes; then, as variable-length integers, the id up to which the client has seen all posts, the time
-/// up to which the client has seen all removals, and the ids of the other posts seen, delta-encoded. They allow a
+/// The post's id, of 8 bytes; then, as variable-length integers, the id up to which the client has seen all posts, the
+/// time up to which it has seen all removals, and the ids of the other posts seen, delta-encoded. They allow a
 /// subscription to resume after the cursor.
 impl Encoded for TimelinePosition {
     fn print(&self, bytes: &mut Vec<u8>) {
@@ -325,12 +287,12 @@ impl Encoded for TimelinePosition {
     }
 }
 
-fn print_time(at: Timestamp, bytes: &mut Vec<u8>) {
+pub(super) fn print_time(at: Timestamp, bytes: &mut Vec<u8>) {
     bytes.extend(at.as_millis().to_be_bytes());
 }
 
 /// Returns the time at the front of the bytes, and the rest.
-fn parse_time(bytes: &[u8]) -> Option<(Timestamp, &[u8])> {
+pub(super) fn parse_time(bytes: &[u8]) -> Option<(Timestamp, &[u8])> {
     let (at, rest) = bytes.split_first_chunk()?;
     Some((Timestamp::from_millis(i64::from_be_bytes(*at)), rest))
 }
@@ -393,18 +355,11 @@ pub(super) fn check(argument: &str, code: Option<Code>, cursor: &str) -> Result<
 
 /// Parses the cursor in an argument as a position in this list.
 pub(super) fn parse<K: Kind>(argument: &str, list: ListOf<K>, cursor: &str) -> Result<K::Position, Error> {
-    let invalid = |why: &str| Err(Error::Invalid(format!("`{argument}` {why}.")));
-    let garbage = "is not a cursor issued by this server";
-    let Some((code, owner, position)) = read(cursor) else {
-        return invalid(garbage);
-    };
-    if code != list.kind.code() {
-        return invalid("is a cursor of another list");
-    }
-    if owner != list.owner.number() {
-        return invalid(&format!("is a cursor of another {}'s list", K::Owner::NOUN));
-    }
-    K::Position::parse(&position).map_or_else(|| invalid(garbage), Ok)
+    check(argument, Some(list.kind.code()), cursor)?;
+    let own = read(cursor).filter(|(_, owner, _)| *owner == list.owner.number());
+    own.and_then(|(.., position)| K::Position::parse(&position)).ok_or_else(|| {
+        Error::Invalid(format!("`{argument}` is a cursor of another {}'s list.", K::Owner::NOUN))
+    })
 }
 
 /// Decodes a cursor into its list's code, the number of its owner, and its position.
@@ -419,124 +374,104 @@ fn read(cursor: &str) -> Option<(Code, u64, Vec<u8>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fmt::Debug;
 
-    fn list(kind: ListKind, owner: u64) -> UserList {
-        UserList { kind, owner: UserId::new(owner).unwrap() }
+    use super::*;
+    use crate::app::account::export::page::{Section, SectionPosition};
+    use crate::model::session::SessionId;
+
+    fn of_user<K: Kind<Owner = UserId>>(kind: K, owner: u64) -> ListOf<K> {
+        ListOf { kind, owner: UserId::new(owner).unwrap() }
+    }
+
+    fn of_post(kind: ReferrerKind, owner: u64) -> ListOf<ReferrerKind> {
+        ListOf { kind, owner: post(owner) }
+    }
+
+    fn post(number: u64) -> PostId {
+        PostId::new(number).unwrap()
+    }
+
+    fn user(millis: i64) -> Position {
+        Position { at: Timestamp::from_millis(millis), user: UserId::new(9).unwrap() }
+    }
+
+    /// Asserts that a cursor is read as this position and printed so, and is none of other bytes. Returns its code.
+    fn check_both<K: Kind>(cursor: &str, list: ListOf<K>, position: K::Position) -> u8
+    where
+        K::Position: PartialEq + Debug,
+    {
+        assert_eq!(print(list, &position), cursor);
+        assert_eq!(parse("after", list, cursor).unwrap(), position);
+        check("after", Some(list.kind.code()), cursor).unwrap();
+        for garbage in [&cursor[1..], &format!("{cursor}AAAA"), &format!("{cursor}="), "", "x", "😀"] {
+            let is_longer = list.kind.code() == Timeline.code() && garbage.len() > cursor.len();
+            assert!(is_longer || parse("after", list, garbage).is_err(), "{garbage:?}");
+        }
+        list.kind.code().0
+    }
+
+    #[test]
+    fn cursors_that_were_issued_are_read() {
+        let (at, position) = (Timestamp::from_millis(1_767_225_600_123), user(1_767_225_600_123));
+        let removed = Some(Timestamp::from_millis(1_767_225_600_000));
+        let seen = Seen { upto: Mark::new(127), beyond: vec![post(128), post(130)], removed };
+        let invite = InvitePosition { at, code: InviteCode::parse("abcdefghjkmnpqrs").unwrap() };
+        let session = SectionPosition::Session(at, SessionId::parse("AAAAAAAAAAAAAAAA").unwrap());
+        let export = ExportPosition { section: Section::Sessions, after: Some(session) };
+        let timeline = TimelinePosition { post: post(9), seen };
+        let codes = [
+            check_both("AQEAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(ListKind::Followers, 7), position),
+            check_both("AQIAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(ListKind::Following, 7), position),
+            check_both("AQMAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(ListKind::Mutuals, 7), position),
+            check_both("AQQAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(ListKind::KnownFollowers, 7), position),
+            check_both("AQUAAAAAAAAABwAAAAAAAAAJ", of_user(Posts, 7), post(9)),
+            check_both("AQYAAAAAAAAABwAAAAAAAAAJf4DQ6ra3MwEC", of_user(Timeline, 7), timeline),
+            check_both("AQcAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(OwnList::Muted, 7), position),
+            check_both("AQgAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(OwnList::Blocked, 7), position),
+            check_both("AQkAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(OwnList::Requests, 7), position),
+            check_both("AQoAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(OwnList::SentRequests, 7), position),
+            check_both("AQsAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(Accounts, 7), position),
+            check_both("AQwAAAAAAAAABwAAAAAAAAAJ", of_user(Reports, 7), ReportId::new(9).unwrap()),
+            check_both("AQ0AAAAAAAAABwAAAZt22qh7AAAAAAAAAAM", of_user(Log, 7), LogId { at, number: 3 }),
+            check_both("AQ4AAAAAAAAABwAAAZt22qh7YWJjZGVmZ2hqa21ucHFycw", of_user(Invites, 7), invite),
+            check_both("AQ8AAAAAAAAABwEAAAGbdtqoe0FBQUFBQUFBQUFBQUFBQUE", of_user(Export, 7), export),
+            check_both("ARAAAAAAAAAABwAAAAAAAAAJ", of_post(ReferrerKind::Reply, 7), post(9)),
+            check_both("AREAAAAAAAAABwAAAAAAAAAJ", of_post(ReferrerKind::Quote, 7), post(9)),
+            check_both("ARIAAAAAAAAABwAAAAAAAAAJ", of_post(ReferrerKind::Repost, 7), post(9)),
+        ];
+        let unknown = |code: &u8| Code::of(*code).is_some() != codes.contains(code);
+        let unknown: Vec<u8> = (0..=u8::MAX).filter(unknown).collect();
+        assert!(unknown.is_empty(), "record a cursor of each list: {unknown:?}");
     }
 
     #[test]
     fn a_cursor_is_valid_for_its_own_list_only() {
-        let position = Position { at: Timestamp::from_millis(-5), user: UserId::new(9).unwrap() };
-        let mine = list(ListKind::Followers, 7);
-        let cursor = print(mine, &position);
-        assert_eq!(parse("after", mine, &cursor).unwrap(), position);
+        let cursor = print(of_user(ListKind::Followers, 7), &user(-5));
+        assert_eq!(parse("after", of_user(ListKind::Followers, 7), &cursor).unwrap(), user(-5));
         let error = |list| parse("after", list, &cursor).unwrap_err().to_string();
-        assert_eq!(error(list(ListKind::Following, 7)), "`after` is a cursor of another list.");
-        assert_eq!(error(list(ListKind::Followers, 8)), "`after` is a cursor of another user's list.");
-    }
-
-    #[test]
-    fn a_cursor_of_each_kind_of_referrers_is_valid_for_its_own_post_only() {
-        let (target, place) = (PostId::new(7).unwrap(), PostId::new(9).unwrap());
-        for kind in [ReferrerKind::Reply, ReferrerKind::Quote, ReferrerKind::Repost] {
-            let list = ReferrerList { target, kind };
-            let cursor = print(list, &place);
-            assert_eq!(parse("after", list, &cursor).unwrap(), place);
-            check("after", Some(list.code()), &cursor).unwrap();
-            let error =
-                parse("after", ReferrerList { target: place, kind }, &cursor).unwrap_err().to_string();
-            assert_eq!(error, "`after` is a cursor of another post's list.");
-        }
-    }
-
-    #[test]
-    fn a_cursor_of_posts_is_a_post() {
-        let list = PostList { owner: UserId::new(7).unwrap() };
-        let post = PostId::new(9).unwrap();
-        let cursor = print(list, &post);
-        assert_eq!(parse("after", list, &cursor).unwrap(), post);
-        let timeline = TimelineList { owner: list.owner };
-        let error = parse("after", timeline, &cursor).unwrap_err().to_string();
-        assert_eq!(error, "`after` is a cursor of another list.");
-        // The head of one list with the position of another.
-        let mut bytes = URL_SAFE_NO_PAD.decode(&cursor).unwrap();
-        bytes.extend([0; 8]);
-        assert!(parse("after", list, &URL_SAFE_NO_PAD.encode(bytes)).is_err());
+        assert_eq!(error(of_user(ListKind::Following, 7)), "`after` is a cursor of another list.");
+        assert_eq!(error(of_user(ListKind::Followers, 8)), "`after` is a cursor of another user's list.");
+        let cursor = print(of_post(ReferrerKind::Reply, 7), &post(9));
+        let error = parse("after", of_post(ReferrerKind::Reply, 8), &cursor).unwrap_err().to_string();
+        assert_eq!(error, "`after` is a cursor of another post's list.");
     }
 
     #[test]
     fn a_cursor_of_a_timeline_has_the_posts_seen() {
-        let list = TimelineList { owner: UserId::new(7).unwrap() };
-        let post = |number| PostId::new(number).unwrap();
-        let greatest = PostId::GREATEST;
-        for (upto, beyond, removed) in [
-            (0, vec![], None),
-            (9, vec![], Some(1)),
-            (127, vec![post(128), post(130), post(16_384), greatest], Some(1_767_225_600_000)),
-            (greatest.get(), vec![], None),
-        ] {
+        let (list, greatest) = (of_user(Timeline, 7), PostId::GREATEST);
+        let all =
+            [(0, vec![], None), (127, vec![post(16_384), greatest], Some(1)), (greatest.get(), vec![], None)];
+        for (upto, beyond, removed) in all {
             let seen = Seen { upto: Mark::new(upto), beyond, removed: removed.map(Timestamp::from_millis) };
-            let place = TimelinePosition { post: post(9), seen };
-            let cursor = print(list, &place);
-            assert_eq!(parse("after", list, &cursor).unwrap(), place);
-            assert!(
-                parse("after", list, &cursor[..cursor.len() - 4]).is_err() || place.seen.beyond.len() > 1
-            );
+            let position = TimelinePosition { post: post(9), seen };
+            assert_eq!(parse("after", list, &print(list, &position)).unwrap(), position);
         }
         let head = [&[1, 6][..], &7_u64.to_be_bytes(), &9_u64.to_be_bytes()].concat();
-        let numbers: [&[u8]; 6] = [
-            &[],
-            &[1],
-            &[1, 1, 0],
-            &[0x80, 0, 1],
-            &[0xff; 11],
-            &[1, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
-        ];
-        for numbers in numbers {
+        let too_great = [&[1, 1][..], &[0xff; 7], &[0x7f]].concat();
+        for numbers in [&[][..], &[1], &[1, 1, 0], &[0x80, 0, 1], &[0xff; 11], &too_great] {
             let cursor = URL_SAFE_NO_PAD.encode([&head, numbers].concat());
             assert!(parse("after", list, &cursor).is_err(), "{numbers:?}");
-        }
-    }
-
-    #[test]
-    fn a_cursor_of_an_export_is_a_section_and_a_place_in_it() {
-        let list = ExportList(UserId::new(7).unwrap());
-        let at = Timestamp::from_millis(-5);
-        let session = Place::Session(at, SessionId::parse("AAAAAAAAAAAAAAAA").unwrap());
-        let user = Place::User(Position { at, user: UserId::new(9).unwrap() });
-        let post = Place::Post(PostId::new(9).unwrap());
-        for section in Section::ALL {
-            let place = match section {
-                Section::Account => None,
-                Section::Sessions => Some(session),
-                Section::Posts => Some(post),
-                _ => Some(user),
-            };
-            for after in [None, place] {
-                let position = ExportPosition { section, after };
-                let cursor = print(list, &position);
-                assert_eq!(parse("after", list, &cursor).unwrap(), position);
-                let other = ExportList(UserId::new(8).unwrap());
-                let error = parse("after", other, &cursor).unwrap_err().to_string();
-                assert_eq!(error, "`after` is a cursor of another user's list.");
-            }
-        }
-        let head = [&[1, 15][..], &7_u64.to_be_bytes()].concat();
-        for place in [&[][..], &[9], &[0, 0], &[8, 1], &[1, 0, 0, 0, 0, 0, 0, 0, 0], &[2; 16]] {
-            let cursor = URL_SAFE_NO_PAD.encode([&head, place].concat());
-            assert!(parse("after", list, &cursor).is_err(), "{place:?}");
-        }
-    }
-
-    #[test]
-    fn garbage_is_no_cursor() {
-        let position = Position { at: Timestamp::from_millis(5), user: UserId::new(9).unwrap() };
-        let mine = list(ListKind::Followers, 7);
-        let cursor = print(mine, &position);
-        let zero = URL_SAFE_NO_PAD.encode([0; 26]);
-        for text in ["", "x", &cursor[1..], &format!("{cursor}AAAA"), &format!("{cursor}="), &zero, "😀"] {
-            assert!(parse("after", mine, text).is_err(), "{text:?}");
         }
     }
 }

@@ -11,10 +11,12 @@ use futures::FutureExt as _;
 
 use crate::app::App;
 use crate::app::account::export::Downloader;
-use crate::app::account::export::page::{ExportPosition, OwnAccount, OwnRecovery, PAGE, Record, Section};
+use crate::app::account::export::page::{
+    ExportPosition, OwnAccount, OwnRecovery, PAGE, Record, Section, SectionPosition,
+};
 use crate::app::error::Error;
 use crate::app::viewer::{Caller, Viewer};
-use crate::graphql::cursor::{self, ListOf};
+use crate::graphql::cursor::{self, Encoded, ListOf, parse_time, print_time};
 use crate::graphql::error::{Code, RequestError};
 use crate::graphql::id::GlobalId;
 use crate::graphql::json::AsJson;
@@ -29,10 +31,11 @@ use crate::model::clock::Timestamp;
 use crate::model::details::Reply;
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
+use crate::model::page::Position;
 use crate::model::post::{Delivery, Post};
 use crate::model::region::{Region, Table};
 use crate::model::relation::Mute;
-use crate::model::session::Session;
+use crate::model::session::{Session, SessionId};
 
 /// The last line of an export.
 const END: &str = "{\"type\":\"end\"}\n";
@@ -53,6 +56,39 @@ pub struct Download {
     export: Export,
     /// Cost that is paid for and not used yet.
     credit: u64,
+}
+
+/// A section, of 1 byte; then nothing, a time and a session's id, of 8 and 16 bytes, a position in a list of users, or a
+/// post id, depending on the section.
+impl Encoded for ExportPosition {
+    fn print(&self, bytes: &mut Vec<u8>) {
+        bytes.push(self.section as u8);
+        match self.after {
+            None => {}
+            Some(SectionPosition::Session(at, id)) => {
+                print_time(at, bytes);
+                bytes.extend(id.to_string().as_bytes());
+            }
+            Some(SectionPosition::User(position)) => position.print(bytes),
+            Some(SectionPosition::Post(post)) => post.print(bytes),
+        }
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (section, rest) = bytes.split_first()?;
+        let section = *Section::ALL.get(usize::from(*section))?;
+        let after = match section {
+            _ if rest.is_empty() => None,
+            Section::Account => return None,
+            Section::Sessions => {
+                let (at, id) = parse_time(rest)?;
+                Some(SectionPosition::Session(at, SessionId::parse(std::str::from_utf8(id).ok()?)?))
+            }
+            Section::Posts => Some(SectionPosition::Post(PostId::parse(rest)?)),
+            _ => Some(SectionPosition::User(Position::parse(rest)?)),
+        };
+        Some(Self { section, after })
+    }
 }
 
 /// Returns the cost of a page with this number of records: each is an object with some fields.
@@ -361,4 +397,33 @@ fn time(time: Timestamp) -> Value {
 /// Returns an enum's value as the schema names it.
 fn value_of<E: EnumType>(value: E) -> Value {
     text(name_of(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_a_section_and_a_position_in_it() {
+        let at = Timestamp::from_millis(-5);
+        let session = SectionPosition::Session(at, SessionId::parse("AAAAAAAAAAAAAAAA").unwrap());
+        let user = SectionPosition::User(Position { at, user: UserId::new(9).unwrap() });
+        let post = SectionPosition::Post(PostId::new(9).unwrap());
+        for section in Section::ALL {
+            let last = match section {
+                Section::Account => None,
+                Section::Sessions => Some(session),
+                Section::Posts => Some(post),
+                _ => Some(user),
+            };
+            for after in [None, last] {
+                let (position, mut bytes) = (ExportPosition { section, after }, Vec::new());
+                position.print(&mut bytes);
+                assert_eq!(ExportPosition::parse(&bytes), Some(position));
+            }
+        }
+        for bytes in [&[][..], &[9], &[0, 0], &[8, 1], &[1, 0, 0, 0, 0, 0, 0, 0, 0], &[2; 16]] {
+            assert_eq!(ExportPosition::parse(bytes), None, "{bytes:?}");
+        }
+    }
 }

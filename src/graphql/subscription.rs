@@ -19,7 +19,7 @@ use crate::graphql::cursor::{self, ListOf, Timeline, TimelinePosition};
 use crate::graphql::id::GlobalId;
 use crate::graphql::pace::Pace;
 use crate::graphql::selection::{Selected, relation_selection, user_selection};
-use crate::graphql::types::connection::timeline::TimelineReplies;
+use crate::graphql::types::connection::post::TimelineReplies;
 use crate::graphql::types::event::{PostAdded, PostRemoved, RepostRemoved, TimelineEvent};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::recovery::PendingRecovery;

@@ -21,8 +21,8 @@ use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{Paging, connections};
 use crate::graphql::preloaded::{Json, Leaf, fields, name_of};
 use crate::graphql::selection::{Selected, user_selection};
-use crate::graphql::types::connection::referrer::{PostListConnection, ReplyOrder};
-use crate::graphql::types::connection::repost::RepostConnection;
+use crate::graphql::types::connection::post::{PostListConnection, ReplyOrder};
+use crate::graphql::types::connection::user::RepostConnection;
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::segment::Segment;
 use crate::graphql::types::user::User;
@@ -104,124 +104,124 @@ impl Post {
 
 fields! {
     /// A post published by a user.
-    impl Post, Public, |post| Some(&post.scope) => {
-        /// The global id: unique across all types, opaque to clients.
-        value id "id": ID = |post| GlobalId::Post(post.record.id).print();
-        /// The user who published the post.
-        object author "author": User = |post| &post.author;
-        /// The post's text: 1 to 2,000 characters of any script. It may contain line breaks.
-        text content "content" = |post| &post.record.content;
-        resolver "its entries are paid for before they are made" {
-            /// The post's text, divided into plain text, mentions, hashtags and links, in order.
-            #[graphql(directive = list_size::apply(Some(8), None, None, None))]
-            #[expect(clippy::unused_async, reason = "the library requires it")]
-            async fn segments(&self, context: &Context<'_>) -> Result<Entries<Segment>, Error> {
-                let segments = entity::segments(&self.record.content);
-                let segment = |segment| Segment::new(&self.scope, segment);
-                Entries::pay(&self.scope, context, segments.len(), || segments.into_iter().map(segment).collect())
-            }
-        }
-        /// The client application that published the post, such as web; null if not given.
-        value platform "platform": Option<&str> = |post| post.record.platform.as_deref();
-        /// The users who can see the post. The author always can.
-        value visibility "visibility": Visibility = |post| post.record.visibility.into();
-        /// The time of publication.
-        value created_at "createdAt": DateTime = |post| DateTime(post.record.created_at);
-        /// The time of the last edit; null if the post was never edited.
-        value edited_at "editedAt": Option<DateTime> = |post| post.record.details.edited_at.map(DateTime);
-        resolver "it is loaded" {
-            /// The earlier versions of the post, newest first: the first version, and the newest 19 of the others; null if
-            /// temporarily unavailable.
-            #[graphql(directive = list_size::apply(Some(2), None, None, None))]
-            async fn edits(&self, context: &Context<'_>) -> Option<Result<Entries<PostEdit>, Error>> {
-                let versions = self.scope.visible().earlier_versions(&self.record).boxed().await;
-                let edit =
-                    |version: &EarlierVersion| PostEdit { scope: Arc::clone(&self.scope), version: version.clone() };
-                let pay = |versions: Arc<[EarlierVersion]>| {
-                    Entries::pay(&self.scope, context, versions.len(), || versions.iter().map(edit).collect())
-                };
-                Some(versions.and_then(pay))
-            }
-        }
-        /// True if the post is a reply, even if the post to which it replies no longer exists.
-        value is_reply "isReply": bool = |post| post.references().reply.is_some();
-        resolver "they are loaded" {
-            /// The post to which this one replies; null if it is not a reply, or if that post was deleted or is hidden from the
-            /// viewer.
-            async fn in_reply_to(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
-                let parent = self.references().reply.as_ref()?.parent();
-                self.load_referred(parent, context).boxed().await
-            }
+    impl Post, Public, |post| Some(&post.scope);
 
-            /// The posts above this one in its conversation, the nearest first, up to the first that was deleted or is hidden
-            /// from the viewer; null if temporarily unavailable.
-            #[graphql(directive = list_size::apply(Some(ANCESTORS), Some(names(["first"])), None, Some(false)))]
-            async fn ancestors(
-                &self,
-                context: &Context<'_>,
-                #[graphql(desc = "Maximum number of posts. Default 8; values above 40 count as 40.", default = 8)]
-                first: Option<i32>,
-            ) -> Option<Result<Vec<Post>, Error>> {
-                let most = first.map_or(ANCESTORS, |first| usize::try_from(first).unwrap_or(0)).min(MOST_ANCESTORS);
-                let author = user_selection(&[Selected::of(context).field("author")]);
-                let visible = self.scope.visible();
-                let ancestors = visible.ancestors(&self.record, most, author).boxed().await;
-                Some(ancestors.map(|posts| posts.iter().map(|post| Self::visible(&self.scope, post)).collect()))
-            }
+    /// The global id: unique across all types, opaque to clients.
+    value id "id": ID = |post| GlobalId::Post(post.record.id).print();
+    /// The user who published the post.
+    object author "author": User = |post| &post.author;
+    /// The post's text: 1 to 2,000 characters of any script. It may contain line breaks.
+    text content "content" = |post| &post.record.content;
+    resolver "its entries are paid for before they are made" {
+        /// The post's text, divided into plain text, mentions, hashtags and links, in order.
+        #[graphql(directive = list_size::apply(Some(8), None, None, None))]
+        #[expect(clippy::unused_async, reason = "the library requires it")]
+        async fn segments(&self, context: &Context<'_>) -> Result<Entries<Segment>, Error> {
+            let segments = entity::segments(&self.record.content);
+            let segment = |segment| Segment::new(&self.scope, segment);
+            Entries::pay(&self.scope, context, segments.len(), || segments.into_iter().map(segment).collect())
         }
-        /// The number of replies that everyone sees: public posts of public accounts.
-        value reply_count "replyCount": i32 = |post| number(post.record.details.counts.replies);
-        /// True if the post quotes another, even if that post no longer exists.
-        value is_quote "isQuote": bool = |post| post.references().quoted.is_some();
-        resolver "it is loaded" {
-            /// The post that this one quotes; null if it quotes none, or if that post was deleted or is hidden from the viewer.
-            async fn quote_of(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
-                let quoted = self.references().quoted?;
-                self.load_referred(quoted, context).boxed().await
-            }
+    }
+    /// The client application that published the post, such as web; null if not given.
+    value platform "platform": Option<&str> = |post| post.record.platform.as_deref();
+    /// The users who can see the post. The author always can.
+    value visibility "visibility": Visibility = |post| post.record.visibility.into();
+    /// The time of publication.
+    value created_at "createdAt": DateTime = |post| DateTime(post.record.created_at);
+    /// The time of the last edit; null if the post was never edited.
+    value edited_at "editedAt": Option<DateTime> = |post| post.record.details.edited_at.map(DateTime);
+    resolver "it is loaded" {
+        /// The earlier versions of the post, newest first: the first version, and the newest 19 of the others; null if
+        /// temporarily unavailable.
+        #[graphql(directive = list_size::apply(Some(2), None, None, None))]
+        async fn edits(&self, context: &Context<'_>) -> Option<Result<Entries<PostEdit>, Error>> {
+            let versions = self.scope.visible().earlier_versions(&self.record).boxed().await;
+            let edit =
+                |version: &EarlierVersion| PostEdit { scope: Arc::clone(&self.scope), version: version.clone() };
+            let pay = |versions: Arc<[EarlierVersion]>| {
+                Entries::pay(&self.scope, context, versions.len(), || versions.iter().map(edit).collect())
+            };
+            Some(versions.and_then(pay))
         }
-        /// The number of posts quoting this one that everyone sees: public posts of public accounts.
-        value quote_count "quoteCount": i32 = |post| number(post.record.details.counts.quotes);
-        /// The number of reposts that everyone sees: those by public accounts.
-        value repost_count "repostCount": i32 = |post| number(post.record.details.counts.reposts);
-        resolver "they are loaded" {
-            /// True if the viewer has reposted the post; false for an anonymous request; null if temporarily unavailable.
-            async fn viewer_has_reposted(&self) -> Option<Result<bool, Error>> {
-                Some(self.scope.visible().has_reposted(self.record.id).boxed().await)
-            }
+    }
+    /// True if the post is a reply, even if the post to which it replies no longer exists.
+    value is_reply "isReply": bool = |post| post.references().reply.is_some();
+    resolver "they are loaded" {
+        /// The post to which this one replies; null if it is not a reply, or if that post was deleted or is hidden from the
+        /// viewer.
+        async fn in_reply_to(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
+            let parent = self.references().reply.as_ref()?.parent();
+            self.load_referred(parent, context).boxed().await
+        }
 
-            #[graphql(flatten)]
-            #[expect(clippy::unused_async, reason = "the library requires it")]
-            async fn referrers(&self) -> PostReferrers {
-                PostReferrers { scope: Arc::clone(&self.scope), target: self.record.id }
-            }
+        /// The posts above this one in its conversation, the nearest first, up to the first that was deleted or is hidden
+        /// from the viewer; null if temporarily unavailable.
+        #[graphql(directive = list_size::apply(Some(ANCESTORS), Some(names(["first"])), None, Some(false)))]
+        async fn ancestors(
+            &self,
+            context: &Context<'_>,
+            #[graphql(desc = "Maximum number of posts. Default 8; values above 40 count as 40.", default = 8)]
+            first: Option<i32>,
+        ) -> Option<Result<Vec<Post>, Error>> {
+            let most = first.map_or(ANCESTORS, |first| usize::try_from(first).unwrap_or(0)).min(MOST_ANCESTORS);
+            let author = user_selection(&[Selected::of(context).field("author")]);
+            let visible = self.scope.visible();
+            let ancestors = visible.ancestors(&self.record, most, author).boxed().await;
+            Some(ancestors.map(|posts| posts.iter().map(|post| Self::visible(&self.scope, post)).collect()))
+        }
+    }
+    /// The number of replies that everyone sees: public posts of public accounts.
+    value reply_count "replyCount": i32 = |post| number(post.record.details.counts.replies);
+    /// True if the post quotes another, even if that post no longer exists.
+    value is_quote "isQuote": bool = |post| post.references().quoted.is_some();
+    resolver "it is loaded" {
+        /// The post that this one quotes; null if it quotes none, or if that post was deleted or is hidden from the viewer.
+        async fn quote_of(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
+            let quoted = self.references().quoted?;
+            self.load_referred(quoted, context).boxed().await
+        }
+    }
+    /// The number of posts quoting this one that everyone sees: public posts of public accounts.
+    value quote_count "quoteCount": i32 = |post| number(post.record.details.counts.quotes);
+    /// The number of reposts that everyone sees: those by public accounts.
+    value repost_count "repostCount": i32 = |post| number(post.record.details.counts.reposts);
+    resolver "they are loaded" {
+        /// True if the viewer has reposted the post; false for an anonymous request; null if temporarily unavailable.
+        async fn viewer_has_reposted(&self) -> Option<Result<bool, Error>> {
+            Some(self.scope.visible().has_reposted(self.record.id).boxed().await)
+        }
 
-            /// The progress of delivering the post to followers; null unless the viewer is the author.
-            async fn delivery(&self) -> Option<Result<Delivery, Error>> {
-                let model::post::Post { id, author, delivery, .. } = *self.record;
-                (self.scope.viewer_id() == Some(author)).then_some(())?;
-                let pushed = |delivered_count, total_count| Delivery {
-                    mode: DeliveryMode::Pushed,
-                    delivered_count,
-                    total_count,
-                };
-                Some(match delivery {
-                    model::post::Delivery::Pulled => {
-                        Ok(Delivery { mode: DeliveryMode::Pulled, delivered_count: 0, total_count: 0 })
-                    }
-                    model::post::Delivery::Delivered { followers } => {
-                        Ok(pushed(number(followers), number(followers)))
-                    }
-                    model::post::Delivery::Pushed { followers } => {
-                        let progress = DeliveryProgress { author, post: id };
-                        self.scope.loader.load(progress).boxed().await.map(|delivered| match delivered {
-                            Delivered::Some(served) => pushed(number(served), number(followers.max(served))),
-                            Delivered::All(followers) => pushed(number(followers), number(followers)),
-                            Delivered::Over => pushed(number(followers), number(followers)),
-                        })
-                    }
-                })
-            }
+        #[graphql(flatten)]
+        #[expect(clippy::unused_async, reason = "the library requires it")]
+        async fn referrers(&self) -> PostReferrers {
+            PostReferrers { scope: Arc::clone(&self.scope), target: self.record.id }
+        }
+
+        /// The progress of delivering the post to followers; null unless the viewer is the author.
+        async fn delivery(&self) -> Option<Result<Delivery, Error>> {
+            let model::post::Post { id, author, delivery, .. } = *self.record;
+            (self.scope.viewer_id() == Some(author)).then_some(())?;
+            let pushed = |delivered_count, total_count| Delivery {
+                mode: DeliveryMode::Pushed,
+                delivered_count,
+                total_count,
+            };
+            Some(match delivery {
+                model::post::Delivery::Pulled => {
+                    Ok(Delivery { mode: DeliveryMode::Pulled, delivered_count: 0, total_count: 0 })
+                }
+                model::post::Delivery::Delivered { followers } => {
+                    Ok(pushed(number(followers), number(followers)))
+                }
+                model::post::Delivery::Pushed { followers } => {
+                    let progress = DeliveryProgress { author, post: id };
+                    self.scope.loader.load(progress).boxed().await.map(|delivered| match delivered {
+                        Delivered::Some(served) => pushed(number(served), number(followers.max(served))),
+                        Delivered::All(followers) => pushed(number(followers), number(followers)),
+                        Delivered::Over => pushed(number(followers), number(followers)),
+                    })
+                }
+            })
         }
     }
 }

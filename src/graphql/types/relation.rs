@@ -66,37 +66,37 @@ impl Relation {
 
 fields! {
     /// The relation between the viewer and another user.
-    impl Relation, Private, |relation| relation.user.scope() => {
-        /// The relation's id, for caches: it is the same wherever the viewer sees the relation. `node` does not look it up.
-        value id "id": ID = |relation| relation.global_id();
-        resolver "nothing of a viewer is in memory" {
-            /// The viewer, whose counts a change of the relation changes.
-            #[expect(clippy::unused_async, reason = "the library requires it")]
-            async fn viewer(&self) -> Result<Viewer, Error> {
-                let viewer = Preloaded::scope(self).and_then(Viewer::of);
-                viewer.ok_or(Error::Rejected(Rejection::Unauthenticated))
-            }
+    impl Relation, Private, |relation| relation.user.scope();
+
+    /// The relation's id, for caches: it is the same wherever the viewer sees the relation. `node` does not look it up.
+    value id "id": ID = |relation| relation.global_id();
+    resolver "nothing of a viewer is in memory" {
+        /// The viewer, whose counts a change of the relation changes.
+        #[expect(clippy::unused_async, reason = "the library requires it")]
+        async fn viewer(&self) -> Result<Viewer, Error> {
+            let viewer = Preloaded::scope(self).and_then(Viewer::of);
+            viewer.ok_or(Error::Rejected(Rejection::Unauthenticated))
         }
-        /// The other user in the relation.
-        object user "user": User = |relation| &relation.user;
-        /// The follow state between the viewer and the user.
-        value status "status": RelationStatus = |relation| relation.state.status().into();
-        /// The time at which the viewer followed the user; null if the viewer does not follow the user.
-        value following_since "followingSince": Option<DateTime> = |relation| relation.state.following_since.map(DateTime);
-        /// The time at which the user followed the viewer; null if the user does not follow the viewer.
-        value follower_since "followerSince": Option<DateTime> = |relation| relation.state.follower_since.map(DateTime);
-        /// The time at which the viewer requested to follow the user; null if no request is pending.
-        value requested_since "requestedSince": Option<DateTime> = |relation| relation.state.requested_since.map(DateTime);
-        /// The time at which the user requested to follow the viewer; null if no request is pending.
-        value requester_since "requesterSince": Option<DateTime> = |relation| relation.state.requester_since.map(DateTime);
-        /// The time at which the viewer blocked the user; null if the viewer does not block the user. The API never shows
-        /// that a user blocks the viewer.
-        value blocked_since "blockedSince": Option<DateTime> = |relation| relation.state.blocked_since.map(DateTime);
-        /// The time at which the viewer muted the user; null if the viewer does not mute the user.
-        value muted_since "mutedSince": Option<DateTime> = |relation| relation.state.muted_since().map(DateTime);
-        /// The time at which the viewer's mute of the user ends; null if the mute has no end, or there is none.
-        value muted_until "mutedUntil": Option<DateTime> = |relation| relation.state.muted_until().map(DateTime);
-        /// What the viewer's mute of the user hides; null if there is none.
-        value mute_scope "muteScope": Option<MuteScope> = |relation| relation.state.mute.map(|mute| mute.scope.into());
     }
+    /// The other user in the relation.
+    object user "user": User = |relation| &relation.user;
+    /// The follow state between the viewer and the user.
+    value status "status": RelationStatus = |relation| relation.state.status().into();
+    /// The time at which the viewer followed the user; null if the viewer does not follow the user.
+    value following_since "followingSince": Option<DateTime> = |relation| relation.state.following_since.map(DateTime);
+    /// The time at which the user followed the viewer; null if the user does not follow the viewer.
+    value follower_since "followerSince": Option<DateTime> = |relation| relation.state.follower_since.map(DateTime);
+    /// The time at which the viewer requested to follow the user; null if no request is pending.
+    value requested_since "requestedSince": Option<DateTime> = |relation| relation.state.requested_since.map(DateTime);
+    /// The time at which the user requested to follow the viewer; null if no request is pending.
+    value requester_since "requesterSince": Option<DateTime> = |relation| relation.state.requester_since.map(DateTime);
+    /// The time at which the viewer blocked the user; null if the viewer does not block the user. The API never shows
+    /// that a user blocks the viewer.
+    value blocked_since "blockedSince": Option<DateTime> = |relation| relation.state.blocked_since.map(DateTime);
+    /// The time at which the viewer muted the user; null if the viewer does not mute the user.
+    value muted_since "mutedSince": Option<DateTime> = |relation| relation.state.muted_since().map(DateTime);
+    /// The time at which the viewer's mute of the user ends; null if the mute has no end, or there is none.
+    value muted_until "mutedUntil": Option<DateTime> = |relation| relation.state.muted_until().map(DateTime);
+    /// What the viewer's mute of the user hides; null if there is none.
+    value mute_scope "muteScope": Option<MuteScope> = |relation| relation.state.mute.map(|mute| mute.scope.into());
 }

@@ -19,8 +19,8 @@ use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{DEFAULT_SIZE, Paging, connections, page_limit, period_of};
 use crate::graphql::preloaded::{Json, Leaf, Nested, Source, fields, loaded, memory};
 use crate::graphql::selection::{Selected, relation_selection};
-use crate::graphql::types::connection::follow::FollowConnection;
 use crate::graphql::types::connection::post::PostConnection;
+use crate::graphql::types::connection::user::FollowConnection;
 use crate::graphql::types::period::PeriodInput;
 use crate::graphql::types::region::{FollowersByRegion, Region};
 use crate::graphql::types::relation::Relation;
@@ -217,106 +217,106 @@ impl User {
 
 fields! {
     /// A registered user.
-    impl User, Public, |user| Some(&user.scope) => {
-        /// The global id: unique across all types, opaque to clients.
-        value id "id": ID = |user| GlobalId::User(user.id).print();
-        /// The unique name that the user signs in with: 2 to 30 characters from a–z, 0–9 and _.
-        record username "username": String = UserFields::NONE, |_, record| Some(&record.username);
-        /// The display name: 1 to 50 characters of any script, of which at least one is visible.
-        record display_name "displayName": String = UserFields::DISPLAY_NAME, |_, record| {
-            record.display_name.as_deref()
-        };
-        /// The user's bio: up to 500 characters of any script; empty if not set.
-        record bio "bio": String = UserFields::BIO, |_, record| record.bio.as_deref();
-        /// The https URL of the user's picture, on a host that the server allows; null if not set.
-        record avatar_url "avatarUrl": Option<String> = UserFields::AVATAR_URL, |user, record| {
-            Some(user.scope.app.shown_avatar(record.avatar_url.as_deref()?))
-        };
-        /// The time of registration.
-        record created_at "createdAt": DateTime = UserFields::CREATED_AT, |_, record| record.created_at.map(DateTime);
-        resolver "its load says why the record lacks it" reading "region" = UserFields::RESIDENCE, {
-            /// The region in the user's profile; null if not set.
-            async fn region(&self) -> Option<Result<Region, Error>> {
-                let region = async {
-                    match self.record(UserFields::RESIDENCE).await?.residence {
-                        Some(Residence(region)) => Ok(region),
-                        // The region could not be read with the record; this load reports the reason.
-                        None => Ok(self.scope.loader.load(Regions(Shared(Arc::new([self.id])))).boxed().await?[0]),
-                    }
-                };
-                region.await.map(|region| region.map(Region)).transpose()
-            }
-        }
-        /// True if the user approves followers, and only these see the user's posts.
-        record is_private "isPrivate": bool = UserFields::PRIVATE, |_, record| record.is_private;
-        /// True if this user is the viewer.
-        @[directive = cache_control::apply(Private)]
-        value is_viewer "isViewer": bool = |user| user.scope.viewer_id() == Some(user.id);
-        resolver "its source, below, has it only if it is in memory" {
-            /// The relation between the viewer and this user; null for an anonymous request and for the viewer themselves.
-            async fn relation(&self, context: &Context<'_>) -> Option<Result<Relation, Error>> {
-                let viewer = self.other_viewer()?;
-                let relation = if let Some(relation) = self.relation {
-                    Ok(Some(relation))
-                } else {
-                    let UserSelection { requester, .. } = relation_selection(&[Selected::of(context)]);
-                    self.scope.visible().relation(self.id, requester).boxed().await
-                };
-                relation.transpose().map(|relation| Ok(Relation::new(viewer, self.clone(), relation?)))
-            }
-        }
-        source "relation" = |field| {
-            let Some(nested) = Nested::of(field) else { return Source::Resolver };
-            memory(move |user: &Self, json: &mut Json| match user.other_viewer() {
-                Some(viewer) => nested.write(&Relation::new(viewer, user.clone(), user.relation?), json),
-                None => json.value(&()),
-            })
-        };
-        resolver "they are loaded" {
-            #[graphql(flatten)]
-            #[expect(clippy::unused_async, reason = "the library requires it")]
-            async fn lists(&self) -> UserLists {
-                UserLists(self.clone())
-            }
+    impl User, Public, |user| Some(&user.scope);
 
-            /// The distribution of this user's followers across countries, including followers whom the viewer may not see;
-            /// null if temporarily unavailable.
-            #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), Some(names(["regions"])), Some(false)), directive = cost::apply("50".to_owned()))]
-            async fn followers_by_region(
-                &self,
-                #[graphql(
-                    desc = "Maximum number of countries. Default 20; values above 100 count as 100.",
-                    default = 20
-                )]
-                first: Option<i32>,
-            ) -> Option<Result<FollowersByRegion, Error>> {
-                let by_region = async {
-                    // The distribution is the same for all viewers, so all followers count.
-                    let count = FollowCount { owner: self.id, side: Side::Followers, excluded: None };
-                    let total = self.scope.loader.load(count).await?;
-                    let sample = FollowerSample { user: self.id, count: total };
-                    let followers = self.scope.loader.load(sample).await?;
-                    let regions = self.scope.loader.load(Regions(Shared(followers))).await?;
-                    let countries = regions.iter().map(|region| region.map(model::region::Region::whole_country));
-                    Ok(FollowersByRegion::new(shares(countries), page_limit(first), regions.len(), total))
-                };
-                Some(by_region.boxed().await)
-            }
-
-            #[graphql(flatten)]
-            #[expect(clippy::unused_async, reason = "the library requires it")]
-            async fn own_posts(&self) -> UserPosts {
-                UserPosts(self.clone())
-            }
+    /// The global id: unique across all types, opaque to clients.
+    value id "id": ID = |user| GlobalId::User(user.id).print();
+    /// The unique name that the user signs in with: 2 to 30 characters from a–z, 0–9 and _.
+    record username "username": String = UserFields::NONE, |_, record| Some(&record.username);
+    /// The display name: 1 to 50 characters of any script, of which at least one is visible.
+    record display_name "displayName": String = UserFields::DISPLAY_NAME, |_, record| {
+        record.display_name.as_deref()
+    };
+    /// The user's bio: up to 500 characters of any script; empty if not set.
+    record bio "bio": String = UserFields::BIO, |_, record| record.bio.as_deref();
+    /// The https URL of the user's picture, on a host that the server allows; null if not set.
+    record avatar_url "avatarUrl": Option<String> = UserFields::AVATAR_URL, |user, record| {
+        Some(user.scope.app.shown_avatar(record.avatar_url.as_deref()?))
+    };
+    /// The time of registration.
+    record created_at "createdAt": DateTime = UserFields::CREATED_AT, |_, record| record.created_at.map(DateTime);
+    resolver "its load says why the record lacks it" reading "region" = UserFields::RESIDENCE, {
+        /// The region in the user's profile; null if not set.
+        async fn region(&self) -> Option<Result<Region, Error>> {
+            let region = async {
+                match self.record(UserFields::RESIDENCE).await?.residence {
+                    Some(Residence(region)) => Ok(region),
+                    // The region could not be read with the record; this load reports the reason.
+                    None => Ok(self.scope.loader.load(Regions(Shared(Arc::new([self.id])))).boxed().await?[0]),
+                }
+            };
+            region.await.map(|region| region.map(Region)).transpose()
         }
-        source "posts" = |field| loaded(field, Self::user_id, async |authors| {
-            let paging = Paging::of(field)?;
-            let period = period_of(field, "createdAt")?;
-            PostConnection::load_all(&authors, &paging, period, &Selected::one(field)).await.ok()
-        });
-        source "followers" = |field| Self::stored_lists(field, ListKind::Followers);
-        source "following" = |field| Self::stored_lists(field, ListKind::Following);
     }
+    /// True if the user approves followers, and only these see the user's posts.
+    record is_private "isPrivate": bool = UserFields::PRIVATE, |_, record| record.is_private;
+    /// True if this user is the viewer.
+    @[directive = cache_control::apply(Private)]
+    value is_viewer "isViewer": bool = |user| user.scope.viewer_id() == Some(user.id);
+    resolver "its source, below, has it only if it is in memory" {
+        /// The relation between the viewer and this user; null for an anonymous request and for the viewer themselves.
+        async fn relation(&self, context: &Context<'_>) -> Option<Result<Relation, Error>> {
+            let viewer = self.other_viewer()?;
+            let relation = if let Some(relation) = self.relation {
+                Ok(Some(relation))
+            } else {
+                let UserSelection { requester, .. } = relation_selection(&[Selected::of(context)]);
+                self.scope.visible().relation(self.id, requester).boxed().await
+            };
+            relation.transpose().map(|relation| Ok(Relation::new(viewer, self.clone(), relation?)))
+        }
+    }
+    source "relation" = |field| {
+        let Some(nested) = Nested::of(field) else { return Source::Resolver };
+        memory(move |user: &Self, json: &mut Json| match user.other_viewer() {
+            Some(viewer) => nested.write(&Relation::new(viewer, user.clone(), user.relation?), json),
+            None => json.value(&()),
+        })
+    };
+    resolver "they are loaded" {
+        #[graphql(flatten)]
+        #[expect(clippy::unused_async, reason = "the library requires it")]
+        async fn lists(&self) -> UserLists {
+            UserLists(self.clone())
+        }
+
+        /// The distribution of this user's followers across countries, including followers whom the viewer may not see;
+        /// null if temporarily unavailable.
+        #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), Some(names(["regions"])), Some(false)), directive = cost::apply("50".to_owned()))]
+        async fn followers_by_region(
+            &self,
+            #[graphql(
+                desc = "Maximum number of countries. Default 20; values above 100 count as 100.",
+                default = 20
+            )]
+            first: Option<i32>,
+        ) -> Option<Result<FollowersByRegion, Error>> {
+            let by_region = async {
+                // The distribution is the same for all viewers, so all followers count.
+                let count = FollowCount { owner: self.id, side: Side::Followers, excluded: None };
+                let total = self.scope.loader.load(count).await?;
+                let sample = FollowerSample { user: self.id, count: total };
+                let followers = self.scope.loader.load(sample).await?;
+                let regions = self.scope.loader.load(Regions(Shared(followers))).await?;
+                let countries = regions.iter().map(|region| region.map(model::region::Region::whole_country));
+                Ok(FollowersByRegion::new(shares(countries), page_limit(first), regions.len(), total))
+            };
+            Some(by_region.boxed().await)
+        }
+
+        #[graphql(flatten)]
+        #[expect(clippy::unused_async, reason = "the library requires it")]
+        async fn own_posts(&self) -> UserPosts {
+            UserPosts(self.clone())
+        }
+    }
+    source "posts" = |field| loaded(field, Self::user_id, async |authors| {
+        let paging = Paging::of(field)?;
+        let period = period_of(field, "createdAt")?;
+        PostConnection::load_all(&authors, &paging, period, &Selected::one(field)).await.ok()
+    });
+    source "followers" = |field| Self::stored_lists(field, ListKind::Followers);
+    source "following" = |field| Self::stored_lists(field, ListKind::Following);
 }
 
 impl User {

@@ -19,7 +19,7 @@ use crate::graphql::entries::Entries;
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{Paging, connections};
 use crate::graphql::selection::{Selected, user_selection};
-use crate::graphql::types::connection::timeline::{TimelineConnection, TimelineReplies};
+use crate::graphql::types::connection::post::{TimelineConnection, TimelineReplies};
 use crate::graphql::types::connection::user::UserConnection;
 use crate::graphql::types::moderation::Moderation;
 use crate::graphql::types::recovery::PendingRecovery;

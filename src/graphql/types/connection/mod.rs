@@ -1,13 +1,11 @@
 //! Relay-style cursor connections: pages of lists, as clients see them.
 //!
-//! A [`Connection`] has [`Edge`]s; `connection!` and `edge!` declare their fields. The modules say which lists there are, how
-//! their pages are loaded, and which fields they have besides.
+//! A [`Connection`] has [`Edge`]s; `connection!` and `edge!` declare their fields. The modules say which there are, and
+//! which fields they have besides.
+//!
+//! Not here: how the pages are read (`page`).
 
-pub(in crate::graphql) mod follow;
 pub(in crate::graphql) mod post;
-pub(in crate::graphql) mod referrer;
-pub(in crate::graphql) mod repost;
-pub(in crate::graphql) mod timeline;
 pub(in crate::graphql) mod user;
 
 use std::sync::Arc;
@@ -85,22 +83,20 @@ impl<P: Place, N, X, T> Connection<P, N, X, T> {
     }
 }
 
-/// Declares the fields of a connection: those that all have, with the description of `nodes`, and its own.
+/// Declares the fields of a connection: those that all have, with the noun for its nodes, and its own.
 macro_rules! connection {
-    ($(#[$doc:meta])* $object:ident of $edge:ident, $cached:ident, $nodes:literal: $node:ident { $($rows:tt)* }) => {
+    ($(#[$doc:meta])* $object:ident of $edge:ident, $cached:ident, $nodes:literal: $node:ident; $($rows:tt)*) => {
         $crate::graphql::preloaded::fields! {
             $(#[$doc])*
-            impl $object, $cached, |page| Some(&page.scope) => {
-                /// The entries on the page, in list order.
-                objects edges "edges": $edge = |page| page.edges.iter().collect();
-                #[doc = $nodes]
-                objects nodes "nodes": $node = |page| {
-                    page.edges.iter().map(|edge| &edge.node).collect()
-                };
-                /// The page's boundaries, for requesting adjacent pages.
-                nested page_info "pageInfo": $crate::graphql::types::connection::PageInfo = |page| page.info();
-                $($rows)*
-            }
+            impl $object, $cached, |page| Some(&page.scope);
+
+            /// The entries on the page, in list order.
+            objects edges "edges": $edge = |page| page.edges.iter().collect();
+            #[doc = concat!("The ", $nodes, " on the page, in list order; the same as the nodes of `edges`.")]
+            objects nodes "nodes": $node = |page| page.edges.iter().map(|edge| &edge.node).collect();
+            /// The page's boundaries, for requesting adjacent pages.
+            nested page_info "pageInfo": $crate::graphql::types::connection::PageInfo = |page| page.info();
+            $($rows)*
         }
     };
 }
@@ -108,18 +104,16 @@ use connection;
 
 /// Declares the fields of an edge: those that all have, with the description of `node`, and its own.
 macro_rules! edge {
-    ($(#[$doc:meta])* $object:ident, $cached:ident, $listed:literal: $node:ident { $($rows:tt)* }) => {
+    ($(#[$doc:meta])* $object:ident, $cached:ident, $listed:literal: $node:ident; $($rows:tt)*) => {
         $crate::graphql::preloaded::fields! {
             $(#[$doc])*
-            impl $object, $cached, |edge| $crate::graphql::preloaded::Preloaded::scope(&edge.node) => {
-                /// The entry's position in the list. It stays valid when entries are added or removed.
-                value cursor "cursor": String = |edge| {
-                    $crate::graphql::types::connection::Place::cursor(&edge.place)
-                };
-                #[doc = $listed]
-                object node "node": $node = |edge| &edge.node;
-                $($rows)*
-            }
+            impl $object, $cached, |edge| $crate::graphql::preloaded::Preloaded::scope(&edge.node);
+
+            /// The entry's position in the list. It stays valid when entries are added or removed.
+            value cursor "cursor": String = |edge| $crate::graphql::types::connection::Place::cursor(&edge.place);
+            #[doc = $listed]
+            object node "node": $node = |edge| &edge.node;
+            $($rows)*
         }
     };
 }
@@ -134,16 +128,16 @@ pub(in crate::graphql) struct PageInfo {
 }
 
 fields! {
-    /// The boundaries of a page, for requesting adjacent pages. A page may end early, with fewer entries than requested or
-    /// none, if the viewer may not see many of those around it: then the list goes on all the same.
-    impl PageInfo, Public, |_| None => {
-        /// True if the list may have entries after the page.
-        value has_next_page "hasNextPage": bool = |info| info.has_next;
-        /// True if the list may have entries before the page.
-        value has_previous_page "hasPreviousPage": bool = |info| info.has_previous;
-        /// The cursor of the first entry, or of the place where the page ends early; null if there is neither.
-        value start_cursor "startCursor": Option<&str> = |info| info.start.as_deref();
-        /// The cursor of the last entry, or of the place where the page ends early; null if there is neither.
-        value end_cursor "endCursor": Option<&str> = |info| info.end.as_deref();
-    }
+    /// The boundaries of a page, for requesting adjacent pages. A page may end early, with fewer entries than requested
+    /// or none, if the viewer may not see many of those around it: then the list goes on all the same.
+    impl PageInfo, Public, |_| None;
+
+    /// True if the list may have entries after the page.
+    value has_next_page "hasNextPage": bool = |info| info.has_next;
+    /// True if the list may have entries before the page.
+    value has_previous_page "hasPreviousPage": bool = |info| info.has_previous;
+    /// The cursor of the first entry, or of the place where the page ends early; null if there is neither.
+    value start_cursor "startCursor": Option<&str> = |info| info.start.as_deref();
+    /// The cursor of the last entry, or of the place where the page ends early; null if there is neither.
+    value end_cursor "endCursor": Option<&str> = |info| info.end.as_deref();
 }

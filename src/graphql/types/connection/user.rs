@@ -1,27 +1,127 @@
-//! Connections over the lists of users that only the viewer sees.
+//! Connections over lists of users.
 
 use std::sync::Arc;
 
 use futures::future::join;
 
 use crate::app::error::Error;
+use crate::app::relation::read::UserList;
+use crate::app::visibility::VisiblePost;
 use crate::app::visibility::list::OwnList;
-use crate::app::visibility::{Access, UserSelection};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::ListOf;
-use crate::graphql::page::{Part, PartOf, Rows, fill};
+use crate::graphql::page::referrer::Referrers;
+use crate::graphql::page::user::{Follows, Users, fill_all};
+use crate::graphql::page::{Filled, fill, fill_visible};
 use crate::graphql::paging::Paging;
+use crate::graphql::preloaded::{Preloaded as _, memory};
 use crate::graphql::selection::{Selected, Wants, user_selection};
 use crate::graphql::types::connection::{At, Connection, Edge, connection, edge};
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
-use crate::model::id::UserId;
-use crate::model::page::{Position, Window};
+use crate::model::clock::Timestamp;
+use crate::model::id::PostId;
+use crate::model::page::Position;
+use crate::model::referrer::ReferrerKind;
+use crate::model::relation::{Follow, ListKind};
 
-/// A page of such a list.
+/// A page of a user's list of users.
+pub(in crate::graphql) type FollowConnection = Connection<At<ListKind>, User, (), Length>;
+
+/// An entry of a user's list of users.
+type FollowEdge = Edge<At<ListKind>, User>;
+
+/// The length of a list.
+pub(in crate::graphql) struct Length {
+    list: UserList,
+    /// The length, if it was loaded with the page.
+    count: Option<u64>,
+}
+
+impl FollowConnection {
+    /// Loads a page of one of a user's lists, with the data that the connection's selection needs.
+    pub(in crate::graphql) async fn load(
+        scope: &Arc<Scope>,
+        list: UserList,
+        paging: &Paging,
+        selection: &Selected<'_>,
+    ) -> Result<Self, Error> {
+        let window = paging.window(list.into())?;
+        let wants = Wants::of(selection);
+        let selection = wants.nodes.then(|| user_selection(&selection.nodes()));
+        let rows = Follows { scope, list, selection };
+        let visible = scope.visible();
+        // The count is loaded together with the page. The loader caches it for the `totalCount` resolver.
+        let (filled, ()) = join(wants.fill(fill(&rows, window)), wants.count(visible.user_count(list))).await;
+        Ok(Self::of(scope, list, filled?, None))
+    }
+
+    /// Loads a page of the followers, or of the followed users, of each of these users. Makes as many round trips as
+    /// for a single page.
+    pub(in crate::graphql) async fn load_all(
+        owners: &[&User],
+        kind: ListKind,
+        paging: &Paging,
+        selection: &Selected<'_>,
+    ) -> Result<Vec<Self>, Error> {
+        let Some(scope) = owners.first().and_then(|owner| owner.scope()) else { return Ok(Vec::new()) };
+        let ids = || owners.iter().map(|owner| owner.user_id());
+        let lists: Vec<_> = ids().map(|owner| UserList { owner, kind }).collect();
+        let Some(side) = lists[0].stored() else { return Ok(Vec::new()) };
+        let windows =
+            lists.iter().map(|list| paging.window((*list).into())).collect::<Result<Vec<_>, _>>()?;
+        let wants = Wants::of(selection);
+        let selection = wants.nodes.then(|| user_selection(&selection.nodes()));
+        let filled = wants.fill_all(owners.len(), fill_all(scope, side, &lists, &windows, selection));
+        let visible = scope.visible();
+        let counts = wants.counts(visible.user_counts(side, ids()));
+        let (filled, counts) = join(filled, counts).await;
+        let connection = |(index, (list, filled)): (usize, (&UserList, _))| {
+            Self::of(scope, *list, filled, counts.as_ref().map(|counts| counts[index]))
+        };
+        Ok(lists.iter().zip(filled?).enumerate().map(connection).collect())
+    }
+
+    fn of(scope: &Arc<Scope>, list: UserList, filled: Filled<Follow, User>, count: Option<u64>) -> Self {
+        let place = |follow: &Follow| At { list: list.into(), position: (*follow).into() };
+        Self::new(scope, filled, place, |_, user| (user, ()), Length { list, count })
+    }
+}
+
+impl From<UserList> for ListOf<ListKind> {
+    fn from(UserList { kind, owner }: UserList) -> Self {
+        Self { kind, owner }
+    }
+}
+
+connection! {
+    /// A page of a user list.
+    FollowConnection of FollowEdge, Public, "users": User;
+
+    resolver "its source, below, has the count only if it was loaded with the page" {
+        /// The number of entries that the viewer may see; null if temporarily unavailable. If more than 5,000 users
+        /// block the viewer, the counts of `followers` and `following` include them.
+        async fn total_count(&self) -> Option<Result<i32, Error>> {
+            Some(self.scope.visible().user_count(self.total.list).await.map(number))
+        }
+    }
+    source "totalCount" = |_| memory(|users: &Self, json| json.value(&number(users.total.count?)));
+}
+
+edge! {
+    /// An entry of a user list.
+    FollowEdge, Public, "The listed user.": User;
+
+    /// The time of the follow that the entry represents, by which the list is ordered: in `followers` and
+    /// `knownFollowers`, the time at which the listed user followed the list's owner; in `following` and `mutuals`, the
+    /// time at which the owner followed the listed user.
+    value followed_at "followedAt": DateTime = |edge| DateTime(edge.place.position.at);
+}
+
+/// A page of a list of users that only the viewer sees.
 pub(in crate::graphql) type UserConnection = Connection<At<OwnList>, User, (), OwnList>;
 
-/// An entry of such a list.
+/// An entry of a list of users that only the viewer sees.
 type UserEdge = Edge<At<OwnList>, User>;
 
 impl UserConnection {
@@ -47,44 +147,57 @@ impl UserConnection {
 
 connection! {
     /// A page of a list of users.
-    UserConnection of UserEdge, Private,
-    "The users on the page, in list order; the same as the nodes of `edges`.": User {
-        resolver "a page and its count are loaded together, into the loader" {
-            /// The total number of entries in the list; null if temporarily unavailable.
-            async fn total_count(&self) -> Option<Result<i32, Error>> {
-                Some(self.scope.visible().own_count(self.total).await.map(number))
-            }
+    UserConnection of UserEdge, Private, "users": User;
+
+    resolver "a page and its count are loaded together, into the loader" {
+        /// The total number of entries in the list; null if temporarily unavailable.
+        async fn total_count(&self) -> Option<Result<i32, Error>> {
+            Some(self.scope.visible().own_count(self.total).await.map(number))
         }
     }
 }
 
 edge! {
     /// An entry of a list of users.
-    UserEdge, Private, "The listed user.": User {
-        /// The time at which the user was added to the list, by which the list is ordered.
-        value since "since": DateTime = |edge| DateTime(edge.place.position.at);
+    UserEdge, Private, "The listed user.": User;
+
+    /// The time at which the user was added to the list, by which the list is ordered.
+    value since "since": DateTime = |edge| DateTime(edge.place.position.at);
+}
+
+/// A page of the users who have reposted a post.
+pub(in crate::graphql) type RepostConnection = Connection<At<ReferrerKind>, User, Timestamp>;
+
+/// A user's repost of a post, with its time.
+type RepostEdge = Edge<At<ReferrerKind>, User, Timestamp>;
+
+impl RepostConnection {
+    /// Loads a page of the users who have reposted a post. Makes as many round trips as a page of its replies.
+    pub(in crate::graphql) async fn load(
+        scope: &Arc<Scope>,
+        list: ListOf<ReferrerKind>,
+        paging: &Paging,
+        selection: &Selected<'_>,
+    ) -> Result<Self, Error> {
+        let window = paging.window(list)?;
+        let rows = Referrers { scope, list, author: user_selection(&selection.nodes()) };
+        let filled = Wants::of(selection).fill(fill_visible(&rows, window)).await?;
+        let place = |repost: &PostId| At { list, position: *repost };
+        let shown = |_, VisiblePost { post, author }| (User::visible(scope, author), post.created_at);
+        Ok(Self::new(scope, filled, place, shown, ()))
     }
 }
 
-/// A list of users that only the viewer sees, read page by page.
-struct Users<'a> {
-    scope: &'a Arc<Scope>,
-    list: OwnList,
-    selection: UserSelection,
+connection! {
+    /// A page of the users who have reposted a post. It has no total count, because viewers see different parts of the
+    /// list; `repostCount` is the number of reposts that everyone sees.
+    RepostConnection of RepostEdge, Public, "users": User;
 }
 
-impl Rows for Users<'_> {
-    type Entry = Position;
-    type Position = Position;
-    type Node = User;
+edge! {
+    /// A user's repost of a post.
+    RepostEdge, Public, "The user who has reposted the post.": User;
 
-    /// Omits entries whose user has no record or is hidden from the viewer.
-    async fn part(&self, window: Window<Position>) -> Result<PartOf<Self>, Error> {
-        let page = self.scope.visible().own_page(self.list, window).await?;
-        let ids: Arc<[UserId]> = page.page.entries.iter().map(|entry| entry.user).collect();
-        let users = User::load_all(self.scope, ids, self.selection, Access::Direct).await?;
-        let found = page.page.entries.iter().zip(users).filter_map(|(entry, user)| Some((*entry, user?)));
-        let found = found.collect();
-        Ok(Part::of_users(&window, page, found))
-    }
+    /// The time of the repost, by which the list is ordered.
+    value since "since": DateTime = |edge| DateTime(edge.extra);
 }

@@ -12,11 +12,7 @@ use crate::graphql::types::moderation::report::Report;
 use crate::model::page::Page;
 
 /// A page of a list that only moderators see.
-pub(in crate::graphql) struct ModerationConnection<T> {
-    edges: Vec<ModerationEdge<T>>,
-    has_previous: bool,
-    has_next: bool,
-}
+pub(in crate::graphql) struct ModerationConnection<T>(Page<ModerationEdge<T>>);
 
 impl<T> ModerationConnection<T> {
     /// Creates a connection from a page. `entry` returns the position and the node of an entry.
@@ -29,8 +25,8 @@ impl<T> ModerationConnection<T> {
             let (position, node) = entry(listed);
             ModerationEdge { cursor: cursor::print(list, &position), node }
         };
-        let edges = page.entries.iter().map(edge).collect();
-        Self { edges, has_previous: page.has_previous, has_next: page.has_next }
+        let entries = page.entries.iter().map(edge).collect();
+        Self(Page { entries, has_previous: page.has_previous, has_next: page.has_next })
     }
 }
 
@@ -48,21 +44,21 @@ where
 {
     /// The entries on the page, in list order.
     async fn edges(&self) -> Vec<&ModerationEdge<T>> {
-        self.edges.iter().collect()
+        self.0.entries.iter().collect()
     }
 
     /// The nodes of `edges`, in list order.
     async fn nodes(&self) -> Vec<&T> {
-        self.edges.iter().map(|edge| &edge.node).collect()
+        self.0.entries.iter().map(|edge| &edge.node).collect()
     }
 
     /// The page's boundaries, for requesting adjacent pages.
     async fn page_info(&self) -> PageInfo {
         PageInfo {
-            has_next: self.has_next,
-            has_previous: self.has_previous,
-            start: self.edges.first().map(|edge| edge.cursor.clone()),
-            end: self.edges.last().map(|edge| edge.cursor.clone()),
+            has_next: self.0.has_next,
+            has_previous: self.0.has_previous,
+            start: self.0.entries.first().map(|edge| edge.cursor.clone()),
+            end: self.0.entries.last().map(|edge| edge.cursor.clone()),
         }
     }
 }

@@ -5,8 +5,12 @@
 //!
 //! # Why pages may end early
 //! Entries whose node the viewer may not see are left out. If others took their place without a bound, an account could
-//! make a list unreadable by filling it with such entries. So a page is refilled once or twice at most, and then ends: the
-//! cursor at its end is that of the last entry that was looked at.
+//! make a list unreadable by filling it with such entries. So a page is refilled once or twice at most, and then ends:
+//! the cursor at its end is that of the last entry that was looked at.
+
+pub(super) mod post;
+pub(super) mod referrer;
+pub(super) mod user;
 
 use futures::future::try_join;
 
@@ -163,7 +167,8 @@ pub(super) async fn fill_visible<R: Rows<Position = PostId>>(
     Ok(filled)
 }
 
-/// Completes a page whose first part has been loaded: replaces the entries that have no node, as often as [`Rows::REFILLS`] says.
+/// Completes a page whose first part has been loaded: replaces the entries that have no node, as often as
+/// [`Rows::REFILLS`] says.
 pub(super) async fn complete<R: Rows>(
     rows: &R,
     window: Window<R::Position>,
