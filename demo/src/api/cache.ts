@@ -248,7 +248,7 @@ export const cache = () =>
       UserConnection: embedded,
       RepostConnection: embedded,
       PostConnection: embedded,
-      ReplyConnection: embedded,
+      PostListConnection: embedded,
       TimelineConnection: embedded,
       PageInfo: embedded,
       TextSegment: embedded,

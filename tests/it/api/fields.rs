@@ -23,7 +23,7 @@ const PATHS: [(&str, &str); 21] = [
     ("Hashtag", "{ post(id: \"UG9zdDox\") { segments { ... on HashtagSegment { hashtag { … } } } } }"),
     ("PostConnection", "{ user(by: { username: \"ann0\" }) { posts { … } } }"),
     ("PostEdge", "{ user(by: { username: \"ann0\" }) { posts { edges { … } } } }"),
-    ("ReplyConnection", "{ user(by: { username: \"ann0\" }) { posts { nodes { replies { … } } } } }"),
+    ("PostListConnection", "{ user(by: { username: \"ann0\" }) { posts { nodes { replies { … } } } } }"),
     ("RepostConnection", "{ user(by: { username: \"ann0\" }) { posts { nodes { repostedBy { … } } } } }"),
     ("RepostEdge", "{ user(by: { username: \"ann0\" }) { posts { nodes { repostedBy { edges { … } } } } } }"),
     ("PageInfo", "{ user(by: { username: \"ann0\" }) { followers { pageInfo { … } } } }"),
@@ -139,7 +139,7 @@ async fn every_field_of_a_listed_user_is_loaded_with_its_page() {
             late.push(format!("{}: {trips} round trips", field.name));
         }
     }
-    assert!(late.is_empty(), "add them to `UserFields::ALL`: {late:?}");
+    assert!(late.is_empty(), "declare them as `record`, or what they read: {late:?}");
 }
 
 /// Selects every field of a type, and every field of the objects below it that has no arguments.

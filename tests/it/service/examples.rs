@@ -88,7 +88,7 @@ const cache = new InMemoryCache({ typePolicies });
 function write(order, after, id) {
   const edges = [{ __typename: "PostEdge", cursor: id, node: { __typename: "Post", id } }];
   const pageInfo = { __typename: "PageInfo", startCursor: id, endCursor: id, hasNextPage: true, hasPreviousPage: false };
-  const replies = { __typename: "ReplyConnection", edges, pageInfo };
+  const replies = { __typename: "PostListConnection", edges, pageInfo };
   const data = { post: { __typename: "Post", id: "post", replies } };
   cache.writeQuery({ query, variables: { order, after }, data });
 }
