@@ -1,4 +1,6 @@
-//! Look-ahead: determines the data that a selection needs.
+//! Look-ahead: determines what is selected.
+//!
+//! Not here: the data of users that it needs (`types::selection`).
 
 use std::sync::Arc;
 
@@ -6,14 +8,12 @@ use async_graphql::Context;
 use async_graphql::parser::types::{Field, Selection, SelectionSet};
 
 use crate::app::error::Error;
-use crate::app::visibility::UserSelection;
 use crate::graphql::page::Filled;
-use crate::graphql::types::user::User;
-use crate::model::user::UserFields;
 
 /// The selections of a field at one place, from all types that the place may have.
 ///
 /// Documents have no other fragments when they are executed (`document::operation`).
+#[derive(Clone)]
 pub(super) struct Selected<'a>(Vec<&'a Field>);
 
 impl<'a> Selected<'a> {
@@ -41,11 +41,6 @@ impl<'a> Selected<'a> {
         [self.field("edges").field("node"), self.field("nodes")]
     }
 
-    /// Returns the user data that the selections of the authors of a connection's nodes, which are posts, need.
-    pub(super) fn authors(&self) -> UserSelection {
-        user_selection(&self.nodes().map(|post| post.field("author")))
-    }
-
     /// Returns true if there is a selection.
     pub(super) fn exists(&self) -> bool {
         !self.0.is_empty()
@@ -61,54 +56,6 @@ fn add<'a>(name: &str, selections: &'a SelectionSet, fields: &mut Vec<&'a Field>
             Selection::Field(_) | Selection::FragmentSpread(_) => {}
         }
     }
-}
-
-/// Returns the user data that these selections of one user need in total. Conditional fields count as selected: loading
-/// them unnecessarily is cheaper than loading them later.
-pub(super) fn user_selection(selections: &[Selected<'_>]) -> UserSelection {
-    let selections = of_same_user(selections);
-    let selects = |name| selections.iter().any(|selection| selection.field(name).exists());
-    let fields = User::RECORDED.iter().filter(|(name, _)| selects(name));
-    let selection = UserSelection {
-        fields: fields.fold(UserFields::NONE, |all, (_, field)| all | *field),
-        relation: selects("relation"),
-        requester: selections.iter().any(|selection| selects_requester(&selection.field("relation"))),
-    };
-    if selects("posts") { selection.with_post_access() } else { selection }
-}
-
-/// Returns the data that these selections of a relation, and of its user, need.
-pub(super) fn relation_selection(relations: &[Selected<'_>]) -> UserSelection {
-    let users: Vec<_> = relations.iter().map(|relation| relation.field("user")).collect();
-    let user = user_selection(&users);
-    UserSelection {
-        relation: true,
-        requester: user.requester || relations.iter().any(selects_requester),
-        ..user
-    }
-}
-
-fn selects_requester(relation: &Selected<'_>) -> bool {
-    relation.field("requesterSince").exists()
-}
-
-/// Returns these selections of a user, and those through fields that lead back to the same user: as the user of the
-/// relation, and as the author of the user's posts.
-fn of_same_user<'a>(selections: &[Selected<'a>]) -> Vec<Selected<'a>> {
-    let mut found: Vec<Selected<'a>> =
-        selections.iter().map(|selection| Selected(selection.0.clone())).collect();
-    let mut next = 0;
-    while let Some(selection) = found.get(next) {
-        let posts = selection.field("posts");
-        let back = [
-            selection.field("relation").field("user"),
-            posts.field("nodes").field("author"),
-            posts.field("edges").field("node").field("author"),
-        ];
-        found.extend(back.into_iter().filter(Selected::exists));
-        next += 1;
-    }
-    found
 }
 
 /// The selected parts of a connection.

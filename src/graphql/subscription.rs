@@ -18,12 +18,13 @@ use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, ListOf, Timeline, TimelinePosition};
 use crate::graphql::id::GlobalId;
 use crate::graphql::pace::Pace;
-use crate::graphql::selection::{Selected, relation_selection, user_selection};
+use crate::graphql::selection::Selected;
 use crate::graphql::types::connection::post::TimelineReplies;
 use crate::graphql::types::event::{PostAdded, PostRemoved, RepostRemoved, TimelineEvent};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::recovery::PendingRecovery;
 use crate::graphql::types::relation::Relation;
+use crate::graphql::types::selection::{relation_selection, user_selection};
 use crate::graphql::types::user::User;
 
 /// The root of all subscriptions.

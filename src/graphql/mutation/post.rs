@@ -198,7 +198,6 @@ macro_rules! repost_payload {
             }
 
             #[graphql(flatten)]
-            #[expect(clippy::unused_async, reason = "the library requires it")]
             async fn user_errors(&self) -> &UserErrors {
                 &self.0.errors
             }

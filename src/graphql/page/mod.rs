@@ -200,7 +200,8 @@ pub(super) async fn complete<R: Rows>(
     Ok(cut(&window, filled, outermost.filter(|_| has_more)))
 }
 
-/// Ends a page: cuts off the entries that a refill has found beyond its size, or, if it has too few, notes where it ends.
+/// Ends a page: cuts off the entries that a refill has found beyond its size, or, if it has too few, notes where it
+/// ends.
 fn cut<P, E, N>(window: &Window<P>, mut filled: Filled<E, N>, more_beyond: Option<E>) -> Filled<E, N> {
     let excess = filled.entries.len().saturating_sub(window.size);
     if excess == 0 {

@@ -9,14 +9,9 @@ use crate::app::error::Error;
 use crate::app::visibility::{PostAccess, ShownPost, UserSelection};
 use crate::graphql::context::Scope;
 use crate::graphql::page::{Filled, Part, PartOf, Rows, complete};
-use crate::graphql::types::post::Post;
-use crate::graphql::types::user::User;
 use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Window;
-
-/// A listed post, and the users whose reposts put it there.
-pub(in crate::graphql) type Shown = (Post, Vec<User>);
 
 /// The posts of a user to list, and what to read of others'.
 #[derive(Clone, Copy)]
@@ -29,7 +24,7 @@ pub(in crate::graphql) struct Listing {
 /// A user's posts, read page by page.
 struct Posts<'a> {
     scope: &'a Arc<Scope>,
-    author: &'a User,
+    author: UserId,
     access: PostAccess,
     list: Listing,
 }
@@ -37,11 +32,11 @@ struct Posts<'a> {
 impl Rows for Posts<'_> {
     type Entry = Listed;
     type Position = PostId;
-    type Node = Shown;
+    type Node = ShownPost;
 
     async fn part(&self, window: Window<PostId>) -> Result<PartOf<Self>, Error> {
         let visible = self.scope.visible();
-        let page = visible.unfiltered_post_page(self.author.user_id(), window, self.list.period).await?;
+        let page = visible.unfiltered_post_page(self.author, window, self.list.period).await?;
         let posts = visible.post_records(Arc::clone(&page.entries)).await?;
         let found = self.found(&page.entries, &posts).await?;
         Ok(Part::of(&window, &page, found))
@@ -49,51 +44,38 @@ impl Rows for Posts<'_> {
 }
 
 impl Posts<'_> {
-    /// Returns the listed posts that exist and that the viewer may see, each with its node: that of a repost is its original.
-    /// Makes no round trip without reposts; otherwise two.
+    /// Returns the listed posts that exist and that the viewer may see. Makes no round trip without reposts; otherwise
+    /// two.
     async fn found(
         &self,
         listed: &[Listed],
         posts: &[Option<StoredPost>],
-    ) -> Result<Vec<(Listed, Shown)>, Error> {
+    ) -> Result<Vec<(Listed, ShownPost)>, Error> {
         let shown = self.scope.visible().shown_posts(posts, self.access, self.list.original).await?;
-        let node = |shown| match shown {
-            ShownPost::Own(post) => (Post::new(self.scope, post, self.author.clone()), Vec::new()),
-            ShownPost::Original(original) => {
-                (Post::visible(self.scope, &original), vec![self.author.clone()])
-            }
-        };
-        let found =
-            listed.iter().zip(shown).filter_map(|(listed, shown)| Some((listed.clone(), node(shown?))));
+        let found = listed.iter().zip(shown).filter_map(|(listed, shown)| Some((listed.clone(), shown?)));
         Ok(found.collect())
     }
 }
 
-/// Returns the viewer's access to each author's posts. Makes no round trip if the data on which it depends are
-/// preloaded; otherwise one.
-async fn accesses(authors: &[&User]) -> Result<Vec<PostAccess>, Error> {
-    try_join_all(authors.iter().map(|author| author.post_access())).await
-}
-
-/// Returns the number of each author's posts that the viewer may see. Makes one round trip.
+/// Returns the number of each author's posts that the viewer may see. `known` are the accesses to them, if they are
+/// known; otherwise, `accesses` loads them. Makes one round trip.
 pub(in crate::graphql) async fn counts(
     scope: &Arc<Scope>,
-    authors: &[&User],
+    authors: &[UserId],
+    known: Option<Vec<PostAccess>>,
+    accesses: impl Future<Output = Result<Vec<PostAccess>, Error>>,
     period: Period,
 ) -> Result<Arc<[u64]>, Error> {
     let visible = scope.visible();
-    let with = |access: fn(&User) -> PostAccess| -> Vec<(UserId, PostAccess)> {
-        authors.iter().map(|author| (author.user_id(), access(author))).collect()
-    };
-    if authors.iter().all(|author| author.known_post_access().is_some()) {
-        let accesses = with(|author| author.known_post_access().unwrap_or(PostAccess::None));
+    if let Some(known) = known {
+        let accesses: Vec<_> = authors.iter().copied().zip(known).collect();
         return Ok(visible.post_counts(&accesses, period).await?.into());
     }
     // The numbers that may be needed are read in the same round trip as what decides which of them are.
-    let (all, public) = (with(|_| PostAccess::All), with(|_| PostAccess::Public));
+    let with = |access| -> Vec<_> { authors.iter().map(|author| (*author, access)).collect() };
+    let (all, public) = (with(PostAccess::All), with(PostAccess::Public));
     let (accesses, all, public) =
-        try_join3(accesses(authors), visible.post_counts(&all, period), visible.post_counts(&public, period))
-            .await?;
+        try_join3(accesses, visible.post_counts(&all, period), visible.post_counts(&public, period)).await?;
     let count = |(index, access)| match access {
         PostAccess::None => 0,
         PostAccess::Public => public[index],
@@ -105,16 +87,16 @@ pub(in crate::graphql) async fn counts(
 /// Loads these windows of the authors' posts. Makes one round trip for all pages, and one for all posts.
 pub(in crate::graphql) async fn fill_all(
     scope: &Arc<Scope>,
-    authors: &[&User],
+    authors: &[UserId],
+    accesses: impl Future<Output = Result<Vec<PostAccess>, Error>>,
     windows: &[Window<PostId>],
     list: Listing,
-) -> Result<Vec<Filled<Listed, Shown>>, Error> {
+) -> Result<Vec<Filled<Listed, ShownPost>>, Error> {
     let visible = scope.visible();
-    let pages = authors.iter().zip(windows).map(|(author, window)| (author.user_id(), *window));
-    let pages: Vec<_> = pages.collect();
-    let (accesses, pages) = visible.post_pages(&pages, list.period, accesses(authors)).await?;
-    let rows = authors.iter().zip(&accesses);
-    let rows: Vec<_> = rows.map(|(author, access)| Posts { scope, author, access: *access, list }).collect();
+    let pages: Vec<_> = authors.iter().copied().zip(windows.iter().copied()).collect();
+    let (accesses, pages) = visible.post_pages(&pages, list.period, accesses).await?;
+    let rows = authors.iter().copied().zip(accesses);
+    let rows: Vec<_> = rows.map(|(author, access)| Posts { scope, author, access, list }).collect();
     let listed = pages.iter().flat_map(|page| page.entries.iter().cloned()).collect();
     let posts = scope.visible().post_records(listed).await?;
     let mut start = 0;

@@ -7,10 +7,9 @@ use futures::future::try_join_all;
 use crate::app::error::Error;
 use crate::app::relation::read::UserList;
 use crate::app::visibility::list::OwnList;
-use crate::app::visibility::{Access, UserSelection};
+use crate::app::visibility::{Access, UserSelection, VisibleUser};
 use crate::graphql::context::Scope;
 use crate::graphql::page::{Filled, Part, PartOf, Rows, complete};
-use crate::graphql::types::user::User;
 use crate::model::id::UserId;
 use crate::model::page::{Position, Window};
 use crate::model::relation::{Follow, Side};
@@ -26,7 +25,8 @@ pub(in crate::graphql) struct Follows<'a> {
 impl Rows for Follows<'_> {
     type Entry = Follow;
     type Position = Position;
-    type Node = User;
+    /// `None` if nothing of the users is selected.
+    type Node = Option<VisibleUser>;
 
     /// Omits entries whose user has no record or is hidden from the viewer.
     async fn part(&self, window: Window<Position>) -> Result<PartOf<Self>, Error> {
@@ -45,7 +45,7 @@ pub(in crate::graphql) async fn fill_all(
     lists: &[UserList],
     windows: &[Window<Position>],
     selection: Option<UserSelection>,
-) -> Result<Vec<Filled<Follow, User>>, Error> {
+) -> Result<Vec<Filled<Follow, Option<VisibleUser>>>, Error> {
     let rows: Vec<_> = lists.iter().map(|list| Follows { scope, list: *list, selection }).collect();
     let pages = lists.iter().zip(windows).map(|(list, window)| (list.owner, *window));
     let pages = scope.visible().user_pages(side, pages).await?;
@@ -60,24 +60,17 @@ pub(in crate::graphql) async fn fill_all(
     try_join_all(filled.collect::<Vec<_>>()).await
 }
 
-/// Loads the users of these follows; `None` for users without a record. Loads nothing if nothing of them is selected.
+/// Loads the users of these follows: `None` for those without a record, or hidden from the viewer. If nothing of them
+/// is selected, loads nothing, and returns `Some(None)` for each.
 async fn users(
     scope: &Arc<Scope>,
     follows: &[Follow],
     selection: Option<UserSelection>,
-) -> Result<Vec<Option<User>>, Error> {
-    match selection {
-        Some(selection) => {
-            User::load_all(
-                scope,
-                follows.iter().map(|follow| follow.user).collect(),
-                selection,
-                Access::Listed,
-            )
-            .await
-        }
-        None => Ok(follows.iter().map(|follow| Some(User::unread(scope, follow.user))).collect()),
-    }
+) -> Result<Vec<Option<Option<VisibleUser>>>, Error> {
+    let Some(selection) = selection else { return Ok(vec![Some(None); follows.len()]) };
+    let ids = follows.iter().map(|follow| follow.user).collect();
+    let users = scope.visible().users(ids, selection, Access::Listed).await?;
+    Ok(users.into_iter().map(|user| user.map(Some)).collect())
 }
 
 /// A list of users that only the viewer sees, read page by page.
@@ -90,13 +83,13 @@ pub(in crate::graphql) struct Users<'a> {
 impl Rows for Users<'_> {
     type Entry = Position;
     type Position = Position;
-    type Node = User;
+    type Node = VisibleUser;
 
     /// Omits entries whose user has no record or is hidden from the viewer.
     async fn part(&self, window: Window<Position>) -> Result<PartOf<Self>, Error> {
         let page = self.scope.visible().own_page(self.list, window).await?;
         let ids: Arc<[UserId]> = page.page.entries.iter().map(|entry| entry.user).collect();
-        let users = User::load_all(self.scope, ids, self.selection, Access::Direct).await?;
+        let users = self.scope.visible().users(ids, self.selection, Access::Direct).await?;
         let found = page.page.entries.iter().zip(users).filter_map(|(entry, user)| Some((*entry, user?)));
         let found = found.collect();
         Ok(Part::of_users(&window, page, found))

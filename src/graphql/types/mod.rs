@@ -12,6 +12,7 @@ pub(super) mod region;
 pub(super) mod relation;
 pub(super) mod scalar;
 pub(super) mod segment;
+pub(super) mod selection;
 pub(super) mod session;
 pub(super) mod user;
 pub(super) mod user_by;

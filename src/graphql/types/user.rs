@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_graphql::parser::types::Field;
 use async_graphql::{Context, ID};
 use futures::FutureExt as _;
-use futures::future::try_join;
+use futures::future::{try_join, try_join_all};
 
 use crate::app::error::{Broken, Error};
 use crate::app::read::{Load as _, Shared};
@@ -18,13 +18,14 @@ use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost,
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{DEFAULT_SIZE, Paging, connections, page_limit, period_of};
 use crate::graphql::preloaded::{Json, Leaf, Nested, Source, fields, loaded, memory};
-use crate::graphql::selection::{Selected, relation_selection};
+use crate::graphql::selection::Selected;
 use crate::graphql::types::connection::post::PostConnection;
 use crate::graphql::types::connection::user::FollowConnection;
 use crate::graphql::types::period::PeriodInput;
 use crate::graphql::types::region::{FollowersByRegion, Region};
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::scalar::DateTime;
+use crate::graphql::types::selection::relation_selection;
 use crate::model;
 use crate::model::clock::Period;
 use crate::model::id::UserId;
@@ -145,7 +146,7 @@ impl User {
     }
 
     /// Returns the viewer's access to the user's posts; `None` if the data on which it depends are not preloaded.
-    pub(in crate::graphql) fn known_post_access(&self) -> Option<PostAccess> {
+    fn known_post_access(&self) -> Option<PostAccess> {
         if self.scope.viewer_id() == Some(self.id) {
             return Some(PostAccess::All);
         }
@@ -157,7 +158,7 @@ impl User {
 
     /// Returns the viewer's access to the user's posts. Makes no round trip if the data on which it depends are
     /// preloaded; otherwise one.
-    pub(in crate::graphql) async fn post_access(&self) -> Result<PostAccess, Error> {
+    async fn post_access(&self) -> Result<PostAccess, Error> {
         if let Some(access) = self.known_post_access() {
             return Ok(access);
         }
@@ -175,6 +176,18 @@ impl User {
         let (is_private, relation) = try_join(is_private, relation).await?;
         let is_private = is_private.unwrap_or(true);
         Ok(PostAccess::of(self.scope.viewer_id(), self.id, is_private, relation.as_ref()))
+    }
+
+    /// Returns the viewer's access to the posts of each of these users; `None` if the data on which it depends are not
+    /// preloaded.
+    pub(in crate::graphql) fn known_post_accesses(users: &[&Self]) -> Option<Vec<PostAccess>> {
+        users.iter().map(|user| user.known_post_access()).collect()
+    }
+
+    /// Returns the viewer's access to the posts of each of these users. Makes no round trip if the data on which it
+    /// depends are preloaded; otherwise one.
+    pub(in crate::graphql) async fn post_accesses(users: &[&Self]) -> Result<Vec<PostAccess>, Error> {
+        try_join_all(users.iter().map(|user| user.post_access())).await
     }
 
     /// Returns the record with at least the `needed` fields. Marks the profile as shown if the viewer requested the

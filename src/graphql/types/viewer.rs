@@ -18,11 +18,12 @@ use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost,
 use crate::graphql::entries::Entries;
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{Paging, connections};
-use crate::graphql::selection::{Selected, user_selection};
+use crate::graphql::selection::Selected;
 use crate::graphql::types::connection::post::{TimelineConnection, TimelineReplies};
 use crate::graphql::types::connection::user::UserConnection;
 use crate::graphql::types::moderation::Moderation;
 use crate::graphql::types::recovery::PendingRecovery;
+use crate::graphql::types::selection::user_selection;
 use crate::graphql::types::session::Session;
 use crate::graphql::types::user::User;
 use crate::graphql::types::visit::Audience;

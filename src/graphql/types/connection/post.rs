@@ -9,6 +9,7 @@ use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::app::timeline::entry::{Replies, TimelineEntry};
 use crate::app::timeline::{TimelinePage, TimelineQuery};
+use crate::app::visibility::ShownPost;
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, ListOf, TimelinePosition};
 use crate::graphql::directive::list_size;
@@ -17,10 +18,11 @@ use crate::graphql::page::referrer::Referrers;
 use crate::graphql::page::{Filled, fill_visible};
 use crate::graphql::paging::Paging;
 use crate::graphql::preloaded::{Preloaded as _, memory};
-use crate::graphql::selection::{Selected, Wants, user_selection};
+use crate::graphql::selection::{Selected, Wants};
 use crate::graphql::types::connection::{At, Connection, Edge, Place, connection, edge};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::scalar::number;
+use crate::graphql::types::selection::{author_selection, user_selection};
 use crate::graphql::types::user::User;
 use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
@@ -95,22 +97,32 @@ impl PostConnection {
         selection: &Selected<'_>,
     ) -> Result<Vec<Self>, Error> {
         let Some(scope) = authors.first().and_then(|author| author.scope()) else { return Ok(Vec::new()) };
-        let lists = authors.iter().map(|author| posts_of(author.user_id()));
-        let windows = lists.map(|list| paging.window(list)).collect::<Result<Vec<_>, _>>()?;
+        let ids: Vec<_> = authors.iter().map(|author| author.user_id()).collect();
+        let windows = ids.iter().map(|id| paging.window(posts_of(*id))).collect::<Result<Vec<_>, _>>()?;
         let wants = Wants::of(selection);
-        let list = Listing { period, original: selection.authors() };
-        let filled = wants.fill_all(authors.len(), fill_all(scope, authors, &windows, list));
-        let counts = wants.counts(counts(scope, authors, period));
+        let list = Listing { period, original: author_selection(selection) };
+        let filled = wants
+            .fill_all(authors.len(), fill_all(scope, &ids, User::post_accesses(authors), &windows, list));
+        let counts = wants.counts(counts_of(scope, authors, period));
         let (filled, counts) = join(filled, counts).await;
         let connection = |(index, (author, filled)): (usize, (&&User, _))| {
             let list = posts_of(author.user_id());
             let place = |listed: &Listed| PostPlace::Author(At { list, position: listed.id() });
+            let shown = |_, shown| match shown {
+                ShownPost::Own(post) => (Post::new(scope, post, (*author).clone()), Vec::new()),
+                ShownPost::Original(original) => (Post::visible(scope, &original), vec![(*author).clone()]),
+            };
             let count = counts.as_ref().map(|counts| counts[index]);
-            let length = Length { author: (*author).clone(), period, count };
-            Self::new(scope, filled, place, |_, shown| shown, length)
+            Self::new(scope, filled, place, shown, Length { author: (*author).clone(), period, count })
         };
         Ok(authors.iter().zip(filled?).enumerate().map(connection).collect())
     }
+}
+
+/// Returns the number of each author's posts that the viewer may see.
+async fn counts_of(scope: &Arc<Scope>, authors: &[&User], period: Period) -> Result<Arc<[u64]>, Error> {
+    let ids: Vec<_> = authors.iter().map(|author| author.user_id()).collect();
+    counts(scope, &ids, User::known_post_accesses(authors), User::post_accesses(authors), period).await
 }
 
 /// Returns the list of a user's posts.
@@ -129,7 +141,7 @@ connection! {
             let Length { author, period, count } = &self.total;
             Some(match count {
                 Some(count) => Ok(number(*count)),
-                None => counts(&self.scope, &[author], *period).await.map(|counts| number(counts[0])),
+                None => counts_of(&self.scope, &[author], *period).await.map(|counts| number(counts[0])),
             })
         }
     }
@@ -163,7 +175,7 @@ impl PostListConnection {
         // Lists are stored with the newest first.
         let is_reversed = order == ReplyOrder::Oldest;
         let direction = if is_reversed { direction.opposite() } else { direction };
-        let rows = Referrers { scope, list, author: selection.authors() };
+        let rows = Referrers { scope, list, author: author_selection(selection) };
         let filled = Wants::of(selection).fill(fill_visible(&rows, Window { direction, size, from })).await?;
         let filled = if is_reversed { filled.reversed() } else { filled };
         let place = |post: &PostId| PostPlace::Referrer(At { list, position: *post });
@@ -214,7 +226,7 @@ impl TimelineConnection {
             Direction::Forward => info.field("hasPreviousPage").exists(),
             Direction::Backward => info.field("hasNextPage").exists(),
         };
-        let author = selection.authors().and(reposters).fields;
+        let author = author_selection(selection).and(reposters).fields;
         let query = TimelineQuery { window, author, replies, looks_back };
         let page = scope.loader.timeline(scope.viewer(), query).await?;
         let entries = page.page.entries.iter().enumerate().collect();

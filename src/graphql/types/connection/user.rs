@@ -6,8 +6,8 @@ use futures::future::join;
 
 use crate::app::error::Error;
 use crate::app::relation::read::UserList;
-use crate::app::visibility::VisiblePost;
 use crate::app::visibility::list::OwnList;
+use crate::app::visibility::{VisiblePost, VisibleUser};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::ListOf;
 use crate::graphql::page::referrer::Referrers;
@@ -15,9 +15,10 @@ use crate::graphql::page::user::{Follows, Users, fill_all};
 use crate::graphql::page::{Filled, fill, fill_visible};
 use crate::graphql::paging::Paging;
 use crate::graphql::preloaded::{Preloaded as _, memory};
-use crate::graphql::selection::{Selected, Wants, user_selection};
+use crate::graphql::selection::{Selected, Wants};
 use crate::graphql::types::connection::{At, Connection, Edge, connection, edge};
 use crate::graphql::types::scalar::{DateTime, number};
+use crate::graphql::types::selection::user_selection;
 use crate::graphql::types::user::User;
 use crate::model::clock::Timestamp;
 use crate::model::id::PostId;
@@ -82,9 +83,18 @@ impl FollowConnection {
         Ok(lists.iter().zip(filled?).enumerate().map(connection).collect())
     }
 
-    fn of(scope: &Arc<Scope>, list: UserList, filled: Filled<Follow, User>, count: Option<u64>) -> Self {
+    fn of(
+        scope: &Arc<Scope>,
+        list: UserList,
+        filled: Filled<Follow, Option<VisibleUser>>,
+        count: Option<u64>,
+    ) -> Self {
         let place = |follow: &Follow| At { list: list.into(), position: (*follow).into() };
-        Self::new(scope, filled, place, |_, user| (user, ()), Length { list, count })
+        let unread = |follow: Follow| User::unread(scope, follow.user);
+        let shown = |follow, user: Option<_>| {
+            (user.map_or_else(|| unread(follow), |user| User::visible(scope, user)), ())
+        };
+        Self::new(scope, filled, place, shown, Length { list, count })
     }
 }
 
@@ -141,7 +151,7 @@ impl UserConnection {
         let count = wants.count(visible.own_count(list.kind));
         let (filled, ()) = join(wants.fill(fill(&rows, window)), count).await;
         let place = |entry: &Position| At { list, position: *entry };
-        Ok(Self::new(scope, filled?, place, |_, user| (user, ()), list.kind))
+        Ok(Self::new(scope, filled?, place, |_, user| (User::visible(scope, user), ()), list.kind))
     }
 }
 

@@ -9,8 +9,9 @@ use crate::app::visibility::Access;
 use crate::graphql::context::Scope;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control};
 use crate::graphql::id::GlobalId;
-use crate::graphql::selection::{Selected, user_selection};
+use crate::graphql::selection::Selected;
 use crate::graphql::types::scalar::{DateTime, number};
+use crate::graphql::types::selection::user_selection;
 use crate::graphql::types::user::User;
 use crate::model::moderation::{self, AccountDetails};
 

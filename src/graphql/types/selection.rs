@@ -1,0 +1,58 @@
+//! The data of users that a selection needs.
+
+use crate::app::visibility::UserSelection;
+use crate::graphql::selection::Selected;
+use crate::graphql::types::user::User;
+use crate::model::user::UserFields;
+
+/// Returns the user data that this selection of a connection of posts needs of their authors.
+pub(in crate::graphql) fn author_selection(connection: &Selected<'_>) -> UserSelection {
+    user_selection(&connection.nodes().map(|post| post.field("author")))
+}
+
+/// Returns the user data that these selections of one user need in total. Conditional fields count as selected: loading
+/// them unnecessarily is cheaper than loading them later.
+pub(in crate::graphql) fn user_selection(selections: &[Selected<'_>]) -> UserSelection {
+    let selections = of_same_user(selections);
+    let selects = |name| selections.iter().any(|selection| selection.field(name).exists());
+    let fields = User::RECORDED.iter().filter(|(name, _)| selects(name));
+    let selection = UserSelection {
+        fields: fields.fold(UserFields::NONE, |all, (_, field)| all | *field),
+        relation: selects("relation"),
+        requester: selections.iter().any(|selection| selects_requester(&selection.field("relation"))),
+    };
+    if selects("posts") { selection.with_post_access() } else { selection }
+}
+
+/// Returns the data that these selections of a relation, and of its user, need.
+pub(in crate::graphql) fn relation_selection(relations: &[Selected<'_>]) -> UserSelection {
+    let users: Vec<_> = relations.iter().map(|relation| relation.field("user")).collect();
+    let user = user_selection(&users);
+    UserSelection {
+        relation: true,
+        requester: user.requester || relations.iter().any(selects_requester),
+        ..user
+    }
+}
+
+fn selects_requester(relation: &Selected<'_>) -> bool {
+    relation.field("requesterSince").exists()
+}
+
+/// Returns these selections of a user, and those through fields that lead back to the same user: as the user of the
+/// relation, and as the author of the user's posts.
+fn of_same_user<'a>(selections: &[Selected<'a>]) -> Vec<Selected<'a>> {
+    let mut found = selections.to_vec();
+    let mut next = 0;
+    while let Some(selection) = found.get(next) {
+        let posts = selection.field("posts");
+        let back = [
+            selection.field("relation").field("user"),
+            posts.field("nodes").field("author"),
+            posts.field("edges").field("node").field("author"),
+        ];
+        found.extend(back.into_iter().filter(Selected::exists));
+        next += 1;
+    }
+    found
+}
