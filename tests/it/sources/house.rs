@@ -196,6 +196,17 @@ fn users_and_posts_reach_a_viewer_through_visibility_only() {
     assert!(violations.is_empty(), "{}", violations.join("\n"));
 }
 
+#[test]
+fn a_field_is_declared_once_for_resolvers_and_for_lists() {
+    let mut spelled = Vec::new();
+    for (file, lines) in sources("src/graphql").into_iter().filter(|(file, _)| file != "preloaded/fields.rs")
+    {
+        let implements = |line: &&String| code(line).contains("Preloaded for ");
+        spelled.extend(lines.iter().filter(implements).map(|line| format!("{file}: {line}")));
+    }
+    assert!(spelled.is_empty(), "declare the fields of these with `fields!`: {spelled:#?}");
+}
+
 /// The folder of these tests.
 const TESTS: &str = "tests/it";
 

@@ -28,8 +28,6 @@ use crate::model::relation::{Follow, ListKind};
 
 /// A page of a user's list of users.
 pub(in crate::graphql) type FollowConnection = Connection<At<ListKind>, User, (), Length>;
-
-/// An entry of a user's list of users.
 type FollowEdge = Edge<At<ListKind>, User>;
 
 /// The length of a list.
@@ -130,8 +128,6 @@ edge! {
 
 /// A page of a list of users that only the viewer sees.
 pub(in crate::graphql) type UserConnection = Connection<At<OwnList>, User, (), OwnList>;
-
-/// An entry of a list of users that only the viewer sees.
 type UserEdge = Edge<At<OwnList>, User>;
 
 impl UserConnection {
@@ -177,8 +173,6 @@ edge! {
 
 /// A page of the users who have reposted a post.
 pub(in crate::graphql) type RepostConnection = Connection<At<ReferrerKind>, User, Timestamp>;
-
-/// A user's repost of a post, with its time.
 type RepostEdge = Edge<At<ReferrerKind>, User, Timestamp>;
 
 impl RepostConnection {
