@@ -158,20 +158,30 @@ mod tests {
     use crate::model::rng::Rng;
 
     #[test]
-    fn an_id_is_read_as_it_was_printed() {
-        let user = GlobalId::User(UserId::new(7).unwrap());
-        let post = GlobalId::Post(PostId::new(7).unwrap());
-        let session = GlobalId::Session(SessionId::issue(&Rng::from_seed(1)));
-        assert_eq!(*user.print(), "VXNlcjo3");
+    fn ids_that_were_issued_are_read() {
         let seven = UserId::new(7).unwrap();
-        let viewer = GlobalId::Viewer(seven);
-        let relation = GlobalId::Relation { viewer: seven, user: UserId::new(9).unwrap() };
-        let account = GlobalId::Account(seven);
-        let report = GlobalId::Report(ReportId::new(7).unwrap());
-        let invite = GlobalId::Invite(InviteCode::issue(&Rng::from_seed(1)));
-        let entry = GlobalId::LogEntry("1767225600000-3".parse().unwrap());
-        for id in [user, post, session, viewer, relation, account, report, invite, entry] {
-            assert_eq!(GlobalId::parse("id", &id.print()).unwrap(), id);
+        for (text, id) in [
+            ("VXNlcjo3", GlobalId::User(seven)),
+            ("UG9zdDo3", GlobalId::Post(PostId::new(7).unwrap())),
+            (
+                "U2Vzc2lvbjpBQUFBQUFBQUFBQUFBQUFB",
+                GlobalId::Session(SessionId::parse("AAAAAAAAAAAAAAAA").unwrap()),
+            ),
+            ("Vmlld2VyOjc", GlobalId::Viewer(seven)),
+            ("UmVsYXRpb246Nzo5", GlobalId::Relation { viewer: seven, user: UserId::new(9).unwrap() }),
+            ("QWNjb3VudDo3", GlobalId::Account(seven)),
+            ("UmVwb3J0Ojc", GlobalId::Report(ReportId::new(7).unwrap())),
+            (
+                "SW52aXRlOmFiY2RlZmdoamttbnBxcnM",
+                GlobalId::Invite(InviteCode::parse("abcdefghjkmnpqrs").unwrap()),
+            ),
+            (
+                "TW9kZXJhdGlvbkxvZ0VudHJ5OjE3NjcyMjU2MDAwMDAtMw",
+                GlobalId::LogEntry("1767225600000-3".parse().unwrap()),
+            ),
+        ] {
+            assert_eq!(GlobalId::parse("id", &ID(text.into())).unwrap(), id);
+            assert_eq!(*id.print(), text);
         }
     }
 

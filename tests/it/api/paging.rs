@@ -9,7 +9,8 @@ use fanfold::model::moderator::Moderator;
 use serde_json::{Value, json};
 
 use crate::harness::post::publish;
-use crate::harness::world::{Person, World, deliver_all};
+use crate::harness::sql::{Database, Kind};
+use crate::harness::world::{Person, World, archive_all, deliver_all};
 
 /// The number of entries that each connection of the world has at least.
 const LEAST: usize = 3;
@@ -74,46 +75,45 @@ async fn change(world: &World, person: &Person, mutation: &str, input: Value) {
     assert_eq!(data[mutation]["userErrors"], json!([]), "{mutation}");
 }
 
-/// A world in which every connection that the first user reads has several entries.
-async fn world() -> (World, Person) {
-    let world = World::new().await;
+/// Fills a world so that every connection that the first user reads has several entries. Returns that user.
+async fn populate(world: &World) -> Person {
     // The viewer, the owner of the lists, three others, and three private accounts.
     let people = world.people(8).await;
     let (viewer, owner, others, private) = (&people[0], &people[1], &people[2..5], &people[5..]);
     world.app.set_moderator(&Moderator::Operator, UserId::new(1).unwrap(), true).await.unwrap();
     for other in others {
         for (person, input) in [(owner, &other.id), (other, &owner.id), (viewer, &other.id)] {
-            change(&world, person, "follow", json!({ "userId": input })).await;
+            change(world, person, "follow", json!({ "userId": input })).await;
         }
-        let post = publish(&world, other, "listed").await;
-        change(&world, viewer, "report", json!({ "target": { "postId": post }, "reason": "spam" })).await;
+        let post = publish(world, other, "listed").await;
+        change(world, viewer, "report", json!({ "target": { "postId": post }, "reason": "spam" })).await;
     }
-    let post = publish(&world, owner, "first").await;
+    let post = publish(world, owner, "first").await;
     for other in others {
-        change(&world, other, "publish", json!({ "content": "reply", "inReplyTo": post })).await;
-        change(&world, other, "publish", json!({ "content": "quote", "quoteOf": post })).await;
-        change(&world, owner, "publish", json!({ "content": "later" })).await;
+        change(world, other, "publish", json!({ "content": "reply", "inReplyTo": post })).await;
+        change(world, other, "publish", json!({ "content": "quote", "quoteOf": post })).await;
+        change(world, owner, "publish", json!({ "content": "later" })).await;
     }
     for other in private {
-        change(&world, other, "updateProfile", json!({ "isPrivate": true })).await;
-        change(&world, viewer, "follow", json!({ "userId": other.id })).await;
-        change(&world, viewer, "createInvite", json!({})).await;
-        change(&world, viewer, "endSessions", json!({ "userId": owner.id })).await;
+        change(world, other, "updateProfile", json!({ "isPrivate": true })).await;
+        change(world, viewer, "follow", json!({ "userId": other.id })).await;
+        change(world, viewer, "createInvite", json!({})).await;
+        change(world, viewer, "endSessions", json!({ "userId": owner.id })).await;
     }
-    change(&world, viewer, "updateProfile", json!({ "isPrivate": true })).await;
+    change(world, viewer, "updateProfile", json!({ "isPrivate": true })).await;
     for other in others {
-        change(&world, other, "follow", json!({ "userId": viewer.id })).await;
+        change(world, other, "follow", json!({ "userId": viewer.id })).await;
     }
     for number in 0..LEAST {
         let muted = world.register(&format!("muted{number}")).await;
         let blocked = world.register(&format!("blocked{number}")).await;
         // The viewer does not follow these users: several reposts on a page of the timeline would be one entry.
-        change(&world, &muted, "repost", json!({ "postId": post })).await;
-        change(&world, viewer, "mute", json!({ "userId": muted.id })).await;
-        change(&world, viewer, "block", json!({ "userId": blocked.id })).await;
+        change(world, &muted, "repost", json!({ "postId": post })).await;
+        change(world, viewer, "mute", json!({ "userId": muted.id })).await;
+        change(world, viewer, "block", json!({ "userId": blocked.id })).await;
     }
     deliver_all(&world.app).await;
-    (world, viewer.clone())
+    viewer.clone()
 }
 
 /// The direction in which a list is paged.
@@ -212,9 +212,8 @@ fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     }
 }
 
-#[tokio::test]
-async fn every_connection_is_paged_to_its_end_with_its_own_cursors() {
-    let (world, viewer) = world().await;
+/// Pages every connection of the schema.
+async fn check(world: &World, viewer: &Person) {
     let mut faults = Vec::new();
     let schema = schema();
     let connections = connections(&schema);
@@ -225,10 +224,27 @@ async fn every_connection_is_paged_to_its_end_with_its_own_cursors() {
             faults.push(format!("{name}: add a path to {} to PATHS", connection.object));
             continue;
         };
-        let pages = Pages { world: &world, viewer: &viewer, connection, path };
+        let pages = Pages { world, viewer, connection, path };
         if let Err(fault) = pages.check().await {
             faults.push(format!("{name}: {fault}"));
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[tokio::test]
+async fn every_connection_is_paged_to_its_end_with_its_own_cursors() {
+    let world = World::new().await;
+    let viewer = populate(&world).await;
+    check(&world, &viewer).await;
+}
+
+#[tokio::test]
+async fn every_connection_of_archived_posts_is_paged_to_its_end_with_its_own_cursors() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "1"]).await;
+    let viewer = populate(&world).await;
+    archive_all(&world.app).await;
+    assert!(world.app.archive_asked() > 0);
+    check(&world, &viewer).await;
 }

@@ -17,7 +17,7 @@ use crate::graphql::preloaded::fields;
 use crate::model::page::Direction;
 
 /// Where an entry is in its list. The cursor is printed only if it is selected.
-pub(in crate::graphql) trait Place {
+pub(in crate::graphql) trait Positioned {
     fn cursor(&self) -> String;
 }
 
@@ -27,15 +27,15 @@ pub(in crate::graphql) struct At<K: Kind> {
     position: K::Position,
 }
 
-impl<K: Kind> Place for At<K> {
+impl<K: Kind> Positioned for At<K> {
     fn cursor(&self) -> String {
         cursor::print(self.list, &self.position)
     }
 }
 
-/// An entry on a page: its place, the listed object, and what else the entry shows.
+/// An entry on a page: where it is, the listed object, and what else the entry shows.
 pub(in crate::graphql) struct Edge<P, N, X = ()> {
-    pub(super) place: P,
+    pub(super) at: P,
     pub(super) node: N,
     pub(super) extra: X,
 }
@@ -51,23 +51,23 @@ pub(in crate::graphql) struct Connection<P, N, X = (), T = ()> {
     total: T,
 }
 
-impl<P: Place, N, X, T> Connection<P, N, X, T> {
-    /// Creates a connection from a page. `place` returns the place of an entry, and `shown` what it shows.
+impl<P: Positioned, N, X, T> Connection<P, N, X, T> {
+    /// Creates a connection from a page. `at` returns where an entry is, and `shown` what it shows.
     fn new<E, M>(
         scope: &Arc<Scope>,
         filled: Filled<E, M>,
-        place: impl Fn(&E) -> P,
+        at: impl Fn(&E) -> P,
         shown: impl Fn(E, M) -> (N, X),
         total: T,
     ) -> Self {
         let Filled { entries, has_previous, has_next, ended } = filled;
         let edge = |(entry, found): (E, M)| {
-            let place = place(&entry);
+            let at = at(&entry);
             let (node, extra) = shown(entry, found);
-            Edge { place, node, extra }
+            Edge { at, node, extra }
         };
         let edges = entries.into_iter().map(edge).collect();
-        let ended = ended.map(|Ended { side, at }| Ended { side, at: place(&at) });
+        let ended = ended.map(|Ended { side, at: entry }| Ended { side, at: at(&entry) });
         Self { scope: Arc::clone(scope), edges, has_previous, has_next, ended, total }
     }
 
@@ -77,8 +77,8 @@ impl<P: Place, N, X, T> Connection<P, N, X, T> {
         PageInfo {
             has_next: self.has_next,
             has_previous: self.has_previous,
-            start: ended(Direction::Backward).or_else(|| self.edges.first().map(|edge| edge.place.cursor())),
-            end: ended(Direction::Forward).or_else(|| self.edges.last().map(|edge| edge.place.cursor())),
+            start: ended(Direction::Backward).or_else(|| self.edges.first().map(|edge| edge.at.cursor())),
+            end: ended(Direction::Forward).or_else(|| self.edges.last().map(|edge| edge.at.cursor())),
         }
     }
 }
@@ -110,7 +110,7 @@ macro_rules! edge {
             impl $object, $cached, |edge| $crate::graphql::preloaded::Preloaded::scope(&edge.node);
 
             /// The entry's position in the list. It stays valid when entries are added or removed.
-            value cursor "cursor": String = |edge| $crate::graphql::types::connection::Place::cursor(&edge.place);
+            value cursor "cursor": String = |edge| $crate::graphql::types::connection::Positioned::cursor(&edge.at);
             #[doc = $listed]
             object node "node": $node = |edge| &edge.node;
             $($rows)*

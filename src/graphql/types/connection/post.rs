@@ -19,7 +19,7 @@ use crate::graphql::page::{Filled, fill_visible};
 use crate::graphql::paging::Paging;
 use crate::graphql::preloaded::{Preloaded as _, memory};
 use crate::graphql::selection::{Selected, Wants};
-use crate::graphql::types::connection::{At, Connection, Edge, Place, connection, edge};
+use crate::graphql::types::connection::{At, Connection, Edge, Positioned, connection, edge};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::scalar::number;
 use crate::graphql::types::selection::{author_selection, user_selection};
@@ -30,13 +30,13 @@ use crate::model::page::{Direction, Window};
 use crate::model::referrer::ReferrerKind;
 
 /// A page of posts, in which `T` tells the length of the list.
-pub(super) type PostPage<T> = Connection<PostPlace, Post, Vec<User>, T>;
+pub(super) type PostPage<T> = Connection<PostPosition, Post, Vec<User>, T>;
 
 /// An entry of a list of posts. It shows the users whose reposts put the post there.
-pub(in crate::graphql) type PostEdge = Edge<PostPlace, Post, Vec<User>>;
+pub(in crate::graphql) type PostEdge = Edge<PostPosition, Post, Vec<User>>;
 
-/// An entry's place in a list of posts.
-pub(in crate::graphql) enum PostPlace {
+/// Where an entry is in a list of posts.
+pub(in crate::graphql) enum PostPosition {
     /// In an author's list.
     Author(At<cursor::Posts>),
     /// In a list of posts that refer to another.
@@ -45,7 +45,7 @@ pub(in crate::graphql) enum PostPlace {
     Timeline(ListOf<cursor::Timeline>, Arc<TimelinePage>, usize),
 }
 
-impl Place for PostPlace {
+impl Positioned for PostPosition {
     fn cursor(&self) -> String {
         match self {
             Self::Author(at) => at.cursor(),
@@ -61,8 +61,8 @@ impl Place for PostPlace {
 impl PostEdge {
     /// Returns a post as an entry of its author's list.
     pub(in crate::graphql) fn of(node: Post) -> Self {
-        let place = PostPlace::Author(At { list: posts_of(node.author_id()), position: node.post_id() });
-        Self { place, node, extra: Vec::new() }
+        let at = PostPosition::Author(At { list: posts_of(node.author_id()), position: node.post_id() });
+        Self { at, node, extra: Vec::new() }
     }
 }
 
@@ -107,13 +107,13 @@ impl PostConnection {
         let (filled, counts) = join(filled, counts).await;
         let connection = |(index, (author, filled)): (usize, (&&User, _))| {
             let list = posts_of(author.user_id());
-            let place = |listed: &Listed| PostPlace::Author(At { list, position: listed.id() });
+            let at = |listed: &Listed| PostPosition::Author(At { list, position: listed.id() });
             let shown = |_, shown| match shown {
                 ShownPost::Own(post) => (Post::new(scope, post, (*author).clone()), Vec::new()),
                 ShownPost::Original(original) => (Post::visible(scope, &original), vec![(*author).clone()]),
             };
             let count = counts.as_ref().map(|counts| counts[index]);
-            Self::new(scope, filled, place, shown, Length { author: (*author).clone(), period, count })
+            Self::new(scope, filled, at, shown, Length { author: (*author).clone(), period, count })
         };
         Ok(authors.iter().zip(filled?).enumerate().map(connection).collect())
     }
@@ -178,9 +178,9 @@ impl PostListConnection {
         let rows = Referrers { scope, list, author: author_selection(selection) };
         let filled = Wants::of(selection).fill(fill_visible(&rows, Window { direction, size, from })).await?;
         let filled = if is_reversed { filled.reversed() } else { filled };
-        let place = |post: &PostId| PostPlace::Referrer(At { list, position: *post });
+        let at = |post: &PostId| PostPosition::Referrer(At { list, position: *post });
         let shown = |_, post| (Post::visible(scope, &post), Vec::new());
-        Ok(Self::new(scope, filled, place, shown, ()))
+        Ok(Self::new(scope, filled, at, shown, ()))
     }
 }
 
@@ -231,13 +231,13 @@ impl TimelineConnection {
         let page = scope.loader.timeline(scope.viewer(), query).await?;
         let entries = page.page.entries.iter().enumerate().collect();
         let filled = Filled::complete(entries, page.page.has_previous, page.page.has_next);
-        let place = |index: &usize| PostPlace::Timeline(list, Arc::clone(&page), *index);
+        let at = |index: &usize| PostPosition::Timeline(list, Arc::clone(&page), *index);
         let shown = |_, entry: &TimelineEntry| {
             let author = User::visible(scope, entry.author.clone());
             let reposted_by = entry.reposted_by.iter().map(|user| User::visible(scope, user.clone()));
             (Post::new(scope, Arc::clone(&entry.post), author), reposted_by.collect())
         };
-        Ok(Self::new(scope, filled, place, shown, Endless))
+        Ok(Self::new(scope, filled, at, shown, Endless))
     }
 }
 

@@ -87,12 +87,12 @@ impl FollowConnection {
         filled: Filled<Follow, Option<VisibleUser>>,
         count: Option<u64>,
     ) -> Self {
-        let place = |follow: &Follow| At { list: list.into(), position: (*follow).into() };
+        let at = |follow: &Follow| At { list: list.into(), position: (*follow).into() };
         let unread = |follow: Follow| User::unread(scope, follow.user);
         let shown = |follow, user: Option<_>| {
             (user.map_or_else(|| unread(follow), |user| User::visible(scope, user)), ())
         };
-        Self::new(scope, filled, place, shown, Length { list, count })
+        Self::new(scope, filled, at, shown, Length { list, count })
     }
 }
 
@@ -123,7 +123,7 @@ edge! {
     /// The time of the follow that the entry represents, by which the list is ordered: in `followers` and
     /// `knownFollowers`, the time at which the listed user followed the list's owner; in `following` and `mutuals`, the
     /// time at which the owner followed the listed user.
-    value followed_at "followedAt": DateTime = |edge| DateTime(edge.place.position.at);
+    value followed_at "followedAt": DateTime = |edge| DateTime(edge.at.position.at);
 }
 
 /// A page of a list of users that only the viewer sees.
@@ -146,8 +146,8 @@ impl UserConnection {
         let visible = scope.visible();
         let count = wants.count(visible.own_count(list.kind));
         let (filled, ()) = join(wants.fill(fill(&rows, window)), count).await;
-        let place = |entry: &Position| At { list, position: *entry };
-        Ok(Self::new(scope, filled?, place, |_, user| (User::visible(scope, user), ()), list.kind))
+        let at = |entry: &Position| At { list, position: *entry };
+        Ok(Self::new(scope, filled?, at, |_, user| (User::visible(scope, user), ()), list.kind))
     }
 }
 
@@ -168,7 +168,7 @@ edge! {
     UserEdge, Private, "The listed user.": User;
 
     /// The time at which the user was added to the list, by which the list is ordered.
-    value since "since": DateTime = |edge| DateTime(edge.place.position.at);
+    value since "since": DateTime = |edge| DateTime(edge.at.position.at);
 }
 
 /// A page of the users who have reposted a post.
@@ -186,9 +186,9 @@ impl RepostConnection {
         let window = paging.window(list)?;
         let rows = Referrers { scope, list, author: user_selection(&selection.nodes()) };
         let filled = Wants::of(selection).fill(fill_visible(&rows, window)).await?;
-        let place = |repost: &PostId| At { list, position: *repost };
+        let at = |repost: &PostId| At { list, position: *repost };
         let shown = |_, VisiblePost { post, author }| (User::visible(scope, author), post.created_at);
-        Ok(Self::new(scope, filled, place, shown, ()))
+        Ok(Self::new(scope, filled, at, shown, ()))
     }
 }
 
