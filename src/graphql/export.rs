@@ -24,6 +24,7 @@ use crate::graphql::preloaded::name_of;
 use crate::graphql::types::post::{DeliveryMode, Visibility};
 use crate::graphql::types::relation::MuteScope;
 use crate::graphql::types::scalar::{DateTime, number};
+use crate::graphql::types::user::User;
 use crate::graphql::{Api, check_rate_limit, took_longer};
 use crate::model::account::Account;
 use crate::model::address::Address;
@@ -36,6 +37,7 @@ use crate::model::post::{Delivery, Post};
 use crate::model::region::{Region, Table};
 use crate::model::relation::Mute;
 use crate::model::session::{Session, SessionId};
+use crate::model::user::{FieldValue, UserFields};
 
 /// The last line of an export.
 const END: &str = "{\"type\":\"end\"}\n";
@@ -278,23 +280,32 @@ fn begin(section: Section) -> (&'static str, Value) {
     ("type", Value::from(section_type(section)))
 }
 
-fn account_fields(OwnAccount { account, profile, region, recovery }: &OwnAccount) -> Fields {
-    let avatar_url = profile.avatar_url.as_deref().filter(|url| !url.is_empty());
-    vec![
+fn account_fields(OwnAccount { account, profile, recovery }: &OwnAccount) -> Fields {
+    let mut fields = vec![
         begin(Section::Account),
         ("id", id(GlobalId::User(account.user))),
         ("username", Value::from(account.username.as_str())),
-        ("displayName", text(profile.display_name.as_deref())),
-        ("bio", text(profile.bio.as_deref())),
-        ("avatarUrl", text(avatar_url)),
-        ("region", region.map_or(Value::Null, region_value)),
-        ("isPrivate", Value::from(profile.is_private == Some(true))),
+    ];
+    let optional = User::RECORDED.iter().filter(|(_, field)| *field != UserFields::NONE);
+    fields.extend(
+        optional.map(|(name, field)| (*name, profile.value(*field).map_or(Value::Null, field_value))),
+    );
+    fields.extend([
         ("isModerator", Value::from(account.is_moderator)),
-        ("createdAt", time(account.created_at)),
         ("suspendedAt", account.suspended_at.map_or(Value::Null, time)),
         ("deletionAt", account.deletion_at.map_or(Value::Null, time)),
         ("pendingRecovery", recovery.as_ref().map_or(Value::Null, recovery_value)),
-    ]
+    ]);
+    fields
+}
+
+fn field_value(value: FieldValue<'_>) -> Value {
+    match value {
+        FieldValue::Text(value) => text(value),
+        FieldValue::Flag(flag) => Value::from(flag),
+        FieldValue::Time(at) => time(at),
+        FieldValue::Region(region) => region.map_or(Value::Null, region_value),
+    }
 }
 
 fn recovery_value(OwnRecovery { pending, issuer }: &OwnRecovery) -> Value {

@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::model::region::Residence;
+use crate::model::region::{Region, Residence};
 use crate::model::text::{Form, Rule, Violation, texts};
 
 /// A user's unique name, used for signing in and in links: 2 to 30 of the characters `a–z`, `0–9` and `_`.
@@ -83,12 +83,18 @@ impl From<&Username> for DisplayName {
     }
 }
 
-/// The address of a user's picture: an https URL of at most 500 characters on a host that the operator allows; empty if
-/// there is no picture.
+/// The address of a user's picture: an https URL of at most 500 characters on a host that the operator allowed when it
+/// was set; empty if there is no picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AvatarUrl(Box<str>);
 
 impl AvatarUrl {
+    /// Wraps a URL that is stored; `None` if none is.
+    #[must_use]
+    pub fn stored(url: Option<&str>) -> Self {
+        Self(url.unwrap_or_default().into())
+    }
+
     /// Parses and normalizes a URL. Fails unless it is on one of these hosts.
     pub fn parse(text: &str, hosts: &[String]) -> Result<Self, Violation> {
         const LONGEST: usize = 500;
@@ -125,45 +131,120 @@ impl AvatarUrl {
     }
 }
 
-/// A user as read: the id, the username, and the requested optional fields.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct User {
-    /// Id of the user.
-    pub id: UserId,
-    /// Username. Always read, because its absence indicates a missing record.
-    pub username: String,
-    /// Display name; `None` if not requested.
-    pub display_name: Option<String>,
-    /// Bio; `None` if not requested.
-    pub bio: Option<String>,
-    /// URL of the picture, empty without a picture; `None` if not requested. Its host may not be allowed any more.
-    pub avatar_url: Option<String>,
-    /// Creation time of the account; `None` if not requested.
-    pub created_at: Option<Timestamp>,
-    /// True if the user approves followers, and only these see the user's posts; `None` if not requested.
-    pub is_private: Option<bool>,
-    /// Region that the user has stated; `None` if not requested.
-    pub residence: Option<Residence>,
+/// Declares a user as read, with the optional fields. A row has the field, its member of [`UserFields`] and its type.
+macro_rules! optional_fields {
+    ($($(#[$doc:meta])* $field:ident $member:ident: $value:ty;)*) => {
+        /// A user as read: the id, the username, and the requested optional fields. A field is `None` if it was not
+        /// requested.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct User {
+            /// Id of the user.
+            pub id: UserId,
+            /// Username. Always read, because its absence indicates a missing record.
+            pub username: String,
+            $($(#[$doc])* pub $field: Option<$value>,)*
+        }
+
+        impl User {
+            /// Creates a user without optional fields.
+            #[must_use]
+            pub fn new(id: UserId, username: String) -> Self {
+                Self { id, username, $($field: None,)* }
+            }
+
+            /// Returns the optional fields that are present, with their values.
+            pub fn values(&self) -> impl Iterator<Item = (UserFields, FieldValue<'_>)> {
+                let values = [$((UserFields::$member, self.$field.as_ref().map(FieldValue::from))),*];
+                values.into_iter().filter_map(|(field, value)| Some((field, value?)))
+            }
+        }
+
+        /// The number of each field's bit.
+        #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "the members are named like this")]
+        enum Bit {
+            $($member,)*
+        }
+
+        impl UserFields {
+            $(
+                #[doc = concat!("The field [`User::", stringify!($field), "`].")]
+                pub const $member: Self = Self(1 << Bit::$member as u8);
+            )*
+            /// All optional fields.
+            pub const ALL: Self = Self(0 $(| Self::$member.0)*);
+        }
+    };
+}
+
+optional_fields! {
+    /// Display name.
+    display_name DISPLAY_NAME: String;
+    /// Bio.
+    bio BIO: String;
+    /// The picture. Its host may not be allowed any more.
+    avatar_url AVATAR_URL: AvatarUrl;
+    /// Creation time of the account.
+    created_at CREATED_AT: Timestamp;
+    /// True if the user approves followers, and only these see the user's posts.
+    is_private PRIVATE: bool;
+    /// Region that the user has stated. It is not in the user's record, but is read with it.
+    residence RESIDENCE: Residence;
 }
 
 impl User {
     /// Returns the optional fields that are present.
     #[must_use]
     pub fn fields(&self) -> UserFields {
-        let mut fields = UserFields::NONE;
-        for (present, field) in [
-            (self.display_name.is_some(), UserFields::DISPLAY_NAME),
-            (self.bio.is_some(), UserFields::BIO),
-            (self.avatar_url.is_some(), UserFields::AVATAR_URL),
-            (self.created_at.is_some(), UserFields::CREATED_AT),
-            (self.is_private.is_some(), UserFields::PRIVATE),
-            (self.residence.is_some(), UserFields::RESIDENCE),
-        ] {
-            if present {
-                fields = fields | field;
-            }
-        }
-        fields
+        self.values().fold(UserFields::NONE, |fields, (field, _)| fields | field)
+    }
+
+    /// Returns the value of an optional field; `None` if it is not present.
+    #[must_use]
+    pub fn value(&self, field: UserFields) -> Option<FieldValue<'_>> {
+        self.values().find(|(present, _)| *present == field).map(|(_, value)| value)
+    }
+}
+
+/// The value of an optional field of a [`User`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldValue<'a> {
+    /// A text; `None` if it is not set.
+    Text(Option<&'a str>),
+    /// True or false.
+    Flag(bool),
+    /// A time.
+    Time(Timestamp),
+    /// A region; `None` if it is not set.
+    Region(Option<Region>),
+}
+
+impl<'a> From<&'a String> for FieldValue<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(Some(text))
+    }
+}
+
+impl<'a> From<&'a AvatarUrl> for FieldValue<'a> {
+    fn from(url: &'a AvatarUrl) -> Self {
+        Self::Text(Some(url.as_str()).filter(|url| !url.is_empty()))
+    }
+}
+
+impl From<&bool> for FieldValue<'_> {
+    fn from(flag: &bool) -> Self {
+        Self::Flag(*flag)
+    }
+}
+
+impl From<&Timestamp> for FieldValue<'_> {
+    fn from(time: &Timestamp) -> Self {
+        Self::Time(*time)
+    }
+}
+
+impl From<&Residence> for FieldValue<'_> {
+    fn from(Residence(region): &Residence) -> Self {
+        Self::Region(*region)
     }
 }
 
@@ -174,18 +255,8 @@ pub struct UserFields(u8);
 impl UserFields {
     /// No optional fields: only the id and the username.
     pub const NONE: Self = Self(0);
-    /// The field [`User::display_name`].
-    pub const DISPLAY_NAME: Self = Self(1);
-    /// The field [`User::bio`].
-    pub const BIO: Self = Self(2);
-    /// The field [`User::created_at`].
-    pub const CREATED_AT: Self = Self(4);
-    /// The field [`User::residence`].
-    pub const RESIDENCE: Self = Self(8);
-    /// The field [`User::avatar_url`].
-    pub const AVATAR_URL: Self = Self(16);
-    /// The field [`User::is_private`].
-    pub const PRIVATE: Self = Self(32);
+    /// The fields of a user's record: all but the residence.
+    pub const RECORD: Self = Self(Self::ALL.0 & !Self::RESIDENCE.0);
 
     /// Returns true if this set contains all fields of `other`.
     #[must_use]
@@ -292,16 +363,7 @@ mod tests {
 
     #[test]
     fn the_fields_of_a_user_are_those_that_were_read() {
-        let user = User {
-            id: UserId::new(1).unwrap(),
-            username: "ada".into(),
-            display_name: None,
-            bio: Some(String::new()),
-            avatar_url: None,
-            created_at: None,
-            is_private: None,
-            residence: None,
-        };
+        let user = User { bio: Some(String::new()), ..User::new(UserId::new(1).unwrap(), "ada".into()) };
         assert!(user.fields().contains(UserFields::BIO));
         assert!(!user.fields().contains(UserFields::BIO | UserFields::DISPLAY_NAME));
     }

@@ -25,7 +25,7 @@ use quick_cache::Weighter;
 use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::secret::TokenHash;
-use crate::model::user::{User, Username};
+use crate::model::user::{FieldValue, User, Username};
 use crate::store::key::Keys;
 use crate::store::peer::Peer;
 use crate::store::reply::Reply;
@@ -97,9 +97,9 @@ impl Weighter<Subject, Entry> for Size {
         OVERHEAD
             + match entry {
                 Entry::User(user) => {
-                    let optional = [&user.display_name, &user.bio, &user.avatar_url].map(Option::as_ref);
-                    let texts = optional.into_iter().chain([Some(&user.username)]);
-                    texts.into_iter().flatten().map(|text| text.len() as u64).sum::<u64>()
+                    let size =
+                        |(_, value)| if let FieldValue::Text(Some(text)) = value { text.len() } else { 0 };
+                    (user.username.len() + user.values().map(size).sum::<usize>()) as u64
                 }
                 Entry::Sessions { sessions, exclusions: _ } => {
                     let size = |stored: &StoredSession| {

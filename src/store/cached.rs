@@ -82,9 +82,7 @@ impl Store {
 
     async fn read_uncached(&self, users: &[UserId], usernames: &[Username]) -> Result<Missed, Error> {
         let mut batch = Batch::new("cache");
-        let texts = UserFields::DISPLAY_NAME | UserFields::BIO | UserFields::AVATAR_URL;
-        let fields = texts | UserFields::CREATED_AT | UserFields::PRIVATE;
-        let records = batch.push(user::read_all(&self.keys, users, fields));
+        let records = batch.push(user::read_all(&self.keys, users, UserFields::RECORD));
         let holder = |username| batch.push(name::holder(&self.keys, username));
         let holders: Vec<_> = usernames.iter().map(holder).collect();
         let mut replies = batch.send(self).await?;

@@ -18,7 +18,7 @@
 //! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being created, `!7` if the account of user 7 is inactive |
 //! | `ff:{s12}:subjects` | hash, sharded | subject of an existing application, a digest → user id; `?7` while user 7 is being created |
 //! | `ff:{i3}:intents` | sorted set | unfinished operations, by start time; see [`crate::store::intent`] |
-//! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at`; `avatar_url` and `private`, unless they were never set. `private` is 1 if the account is private. If the account is inactive, `inactive_username` instead of `username`, with `suspended`, the time of the suspension, or `deletion`, the time from which the account may be deleted; and `erasing` once that has begun. `moderator` is 1 if the user is a moderator. See [`crate::store::account`] |
+//! | `ff:{u7}:user` | hash | the fields of [`crate::store::user`]. If the account is inactive, `inactive_username` instead of `username`, with `suspended`, the time of the suspension, or `deletion`, the time from which the account may be deleted; and `erasing` once that has begun. `moderator` is 1 if the user is a moderator. See [`crate::store::account`] |
 //! | `ff:{u7}:secret` | hash | `password`: the password hash, a PHC string; or `subject`: the subject that signs in as user 7, see [`crate::store::subject`] |
 //! | `ff:{u7}:sessions` | hash | session token's SHA-256 → session; see [`crate::store::session`]; and `exclusions`, the version of the user's exclusions; see [`crate::store::exclusion`] |
 //! | `ff:{u7}:muting` | hash | user whom user 7 has muted → mute; see [`crate::store::exclusion`] |

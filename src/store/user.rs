@@ -6,7 +6,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::secret::{PasswordHash, TokenHash};
 use crate::model::subject::Subject;
-use crate::model::user::{Bio, DisplayName, ProfileChange, User, UserFields, Username};
+use crate::model::user::{AvatarUrl, Bio, DisplayName, ProfileChange, User, UserFields, Username};
 use crate::store::command::{Builder, Command, call, command, each};
 use crate::store::error::Error;
 use crate::store::key::Keys;
@@ -14,13 +14,35 @@ use crate::store::reply::Reply;
 use crate::store::script;
 use crate::store::session::StoredSession;
 
+/// Absent if the account is inactive.
 pub(super) const USERNAME: &str = "username";
+/// The username of an inactive account.
 const INACTIVE_USERNAME: &str = "inactive_username";
 const DISPLAY_NAME: &str = "display_name";
+/// Empty if there is none.
 const BIO: &str = "bio";
+/// Absent if it was never set.
 const AVATAR_URL: &str = "avatar_url";
+/// Milliseconds since the epoch.
 const CREATED_AT: &str = "created_at";
+/// 1 if the account is private; absent if that was never set.
 const PRIVATE: &str = "private";
+
+/// An optional field of a record: its name in Redis, and how it is read, which returns `None` if that is impossible.
+type Field = (UserFields, &'static str, fn(&mut User, Option<&str>) -> Option<()>);
+
+/// The optional fields of a record.
+const FIELDS: &[Field] = &[
+    (UserFields::DISPLAY_NAME, DISPLAY_NAME, |user, text| {
+        set(&mut user.display_name, text.map(str::to_owned))
+    }),
+    (UserFields::BIO, BIO, |user, text| set(&mut user.bio, text.map(str::to_owned))),
+    (UserFields::AVATAR_URL, AVATAR_URL, |user, text| {
+        set(&mut user.avatar_url, Some(AvatarUrl::stored(text)))
+    }),
+    (UserFields::CREATED_AT, CREATED_AT, |user, text| set(&mut user.created_at, timestamp(text?))),
+    (UserFields::PRIVATE, PRIVATE, |user, text| set(&mut user.is_private, Some(text == Some("1")))),
+];
 
 /// Retention of revocations, in milliseconds: far longer than any write takes.
 pub(super) const REVOKED_MILLIS: u64 = 86_400_000;
@@ -64,17 +86,10 @@ fn read_named(
     fields: UserFields,
     username: &'static str,
 ) -> Command<Vec<ReadUser>> {
-    let optional = [
-        (UserFields::DISPLAY_NAME, DISPLAY_NAME),
-        (UserFields::BIO, BIO),
-        (UserFields::AVATAR_URL, AVATAR_URL),
-        (UserFields::CREATED_AT, CREATED_AT),
-        (UserFields::PRIVATE, PRIVATE),
-    ];
-    let asked = optional.into_iter().filter(move |(field, _)| fields.contains(*field)).map(|(_, name)| name);
-    let (users, names) = (users.to_vec(), asked.clone());
+    let asked = FIELDS.iter().filter(move |(field, ..)| fields.contains(*field));
+    let names = asked.clone().map(|(_, name, _)| *name);
     let build = |read: Builder, user: &UserId| read.key(&keys.user(*user)).arg(username).args(names.clone());
-    let read = each("HMGET", users, build, move |user, row| record(*user, asked.clone(), row));
+    let read = each("HMGET", users.to_vec(), build, move |user, row| record(*user, asked.clone(), row));
     // An account that has become private is private at once.
     if fields.contains(UserFields::PRIVATE) { read } else { read.may_lag() }
 }
@@ -84,10 +99,10 @@ pub fn display_name(keys: &Keys, user: UserId) -> Command<Option<String>> {
     command("HGET").key(&keys.user(user)).arg(DISPLAY_NAME).reply()
 }
 
-/// Reads a row of a record: the username and the optional fields with these names.
+/// Reads a row of a record: the username and the optional fields that were asked for.
 fn record(
     user: UserId,
-    names: impl Iterator<Item = &'static str>,
+    asked: impl Iterator<Item = &'static Field>,
     row: Reply<'_>,
 ) -> Result<Option<User>, Error> {
     let unexpected = || Error::corrupt(format!("the record of user {user} is not a list of texts"));
@@ -97,40 +112,25 @@ fn record(
         _ => Ok(None),
     };
     let Some(username) = text()? else { return Ok(None) };
-    let username = username.to_owned();
-    let mut record = User {
-        id: user,
-        username,
-        display_name: None,
-        bio: None,
-        avatar_url: None,
-        created_at: None,
-        is_private: None,
-        residence: None,
-    };
-    for name in names {
+    let mut record = User::new(user, username.to_owned());
+    for (_, name, read) in asked {
         let value = text()?;
-        if name == AVATAR_URL {
-            record.avatar_url = Some(value.unwrap_or_default().to_owned());
-            continue;
-        }
-        if name == PRIVATE {
-            record.is_private = Some(value == Some("1"));
-            continue;
-        }
-        let value = value.ok_or_else(|| Error::corrupt(format!("user {user} has no {name}")))?;
-        match name {
-            DISPLAY_NAME => record.display_name = Some(value.to_owned()),
-            BIO => record.bio = Some(value.to_owned()),
-            _ => record.created_at = Some(timestamp(value)?),
-        }
+        read(&mut record, value).ok_or_else(|| match value {
+            Some(value) => Error::corrupt(format!("{name} of user {user} is {value:?}")),
+            None => Error::corrupt(format!("user {user} has no {name}")),
+        })?;
     }
     Ok(Some(record))
 }
 
-fn timestamp(text: &str) -> Result<Timestamp, Error> {
-    let millis = text.parse().map_err(|_| Error::corrupt(format!("{text:?} is not a time")))?;
-    Ok(Timestamp::from_millis(millis))
+/// Sets a field of a user as read; returns `None` without a value.
+fn set<V>(field: &mut Option<V>, value: Option<V>) -> Option<()> {
+    *field = value;
+    field.is_some().then_some(())
+}
+
+fn timestamp(text: &str) -> Option<Timestamp> {
+    text.parse().ok().map(Timestamp::from_millis)
 }
 
 /// A user to create.
@@ -268,4 +268,19 @@ pub fn change_password(
         -1 => Ok(PasswordChange::SessionEnded),
         other => Err(Error::corrupt(format!("unexpected result of a password change: {other}"))),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_of_a_record_is_read() {
+        let read = FIELDS.iter().fold(UserFields::NONE, |all, (field, ..)| all | *field);
+        assert_eq!(read, UserFields::RECORD);
+        for (field, name, read) in FIELDS {
+            let mut user = User::new(UserId::new(1).unwrap(), "ada".to_owned());
+            assert_eq!((read(&mut user, Some("1")), user.fields()), (Some(()), *field), "{name}");
+        }
+    }
 }

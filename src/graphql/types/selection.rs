@@ -56,3 +56,14 @@ fn of_same_user<'a>(selections: &[Selected<'a>]) -> Vec<Selected<'a>> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_of_a_user_is_in_the_schema() {
+        let all = User::RECORDED.iter().fold(UserFields::NONE, |all, (_, field)| all | *field);
+        assert_eq!(all, UserFields::ALL);
+    }
+}

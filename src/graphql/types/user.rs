@@ -244,7 +244,7 @@ fields! {
     record bio "bio": String = UserFields::BIO, |_, record| record.bio.as_deref();
     /// The https URL of the user's picture, on a host that the server allows; null if not set.
     record avatar_url "avatarUrl": Option<String> = UserFields::AVATAR_URL, |user, record| {
-        Some(user.scope.app.shown_avatar(record.avatar_url.as_deref()?))
+        Some(user.scope.app.shown_avatar(record.avatar_url.as_ref()?.as_str()))
     };
     /// The time of registration.
     record created_at "createdAt": DateTime = UserFields::CREATED_AT, |_, record| record.created_at.map(DateTime);

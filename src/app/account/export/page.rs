@@ -26,7 +26,7 @@ use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Position, Window};
 use crate::model::post::Post;
 use crate::model::recovery::Recovery;
-use crate::model::region::Region;
+use crate::model::region::Residence;
 use crate::model::relation::{ListKind, Mute};
 use crate::model::session::{Session, SessionId};
 use crate::model::user::{User, UserFields};
@@ -35,15 +35,6 @@ use crate::store::{account, user};
 
 /// Maximum number of records on a page.
 pub const PAGE: usize = 100;
-
-/// The fields of a user's record. The record does not contain the residence.
-const PROFILE: [UserFields; 5] = [
-    UserFields::DISPLAY_NAME,
-    UserFields::BIO,
-    UserFields::AVATAR_URL,
-    UserFields::CREATED_AT,
-    UserFields::PRIVATE,
-];
 
 /// The sections of an export, in order. Their numbers are part of the format of cursors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,10 +184,8 @@ impl Record {
 pub struct OwnAccount {
     /// State of the account.
     pub account: Account,
-    /// Profile, with all fields but the residence.
+    /// Profile, with all fields.
     pub profile: User,
-    /// Region in the profile; `None` if not set.
-    pub region: Option<Region>,
     /// The pending recovery; `None` if there is none.
     pub recovery: Option<OwnRecovery>,
 }
@@ -239,17 +228,17 @@ impl App {
     }
 
     async fn own_account(&self, viewer: &Viewer, owner: UserId) -> Result<Record, Error> {
-        let fields = PROFILE.into_iter().fold(UserFields::NONE, |all, field| all | field);
         let mut batch = Batch::new("export: account");
         let account = batch.push(account::read(self.keys(), owner));
-        let active = batch.push(user::read(self.keys(), owner, fields));
-        let inactive = batch.push(user::read_inactive(self.keys(), owner, fields));
+        let active = batch.push(user::read(self.keys(), owner, UserFields::RECORD));
+        let inactive = batch.push(user::read_inactive(self.keys(), owner, UserFields::RECORD));
         let mut replies = batch.send(self.store()).await?;
         let account = replies.take(account)?.ok_or(Broken::NoRecord(owner))?;
         let profile = replies.take(active)?.or(replies.take(inactive)?).ok_or(Broken::NoRecord(owner))?;
         let region = self.load(Regions(Shared(Arc::new([owner])))).await?[0];
+        let profile = User { residence: Some(Residence(region)), ..profile };
         let recovery = self.own_recovery(viewer, owner).await?;
-        Ok(Record::Account(Box::new(OwnAccount { account, profile, region, recovery })))
+        Ok(Record::Account(Box::new(OwnAccount { account, profile, recovery })))
     }
 
     /// Returns the owner's pending recovery; `None` if there is none.

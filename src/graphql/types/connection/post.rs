@@ -29,7 +29,7 @@ use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Window};
 use crate::model::referrer::ReferrerKind;
 
-/// A page of posts, in which `T` tells the length of the list.
+/// A page of posts, in which `T` is the type of the list's length.
 pub(super) type PostPage<T> = Connection<PostPosition, Post, Vec<User>, T>;
 
 /// An entry of a list of posts. It shows the users whose reposts put the post there.
