@@ -178,7 +178,7 @@ fn every_key_of_a_user_is_erased() {
 
 /// The source that documents the fields to which a row with [`OF_USER`] refers.
 const USER: &str = include_str!("../../../src/store/user.rs");
-const OF_USER: &str = "the fields of [`crate::store::user`]";
+const OF_USER: &str = "::store::user`]";
 
 /// Returns the row of the key table for a record.
 fn row(key: &str) -> &'static str {
