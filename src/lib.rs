@@ -5,6 +5,7 @@ pub mod archive;
 pub mod budget;
 pub mod cli;
 pub mod config;
+pub mod driver;
 pub mod gate;
 pub mod graphql;
 pub mod http;

@@ -2,7 +2,7 @@
 //! must not reissue any id that the archive contains, of a post or of an author, or that a client's cursor has passed.
 //!
 //! Not here: the same when the archive is first opened (`app::archive`), and detection of restarts
-//! (`store::peer`).
+//! (`driver::peer`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

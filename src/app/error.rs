@@ -336,8 +336,8 @@ impl From<store::error::Error> for Error {
     fn from(error: store::error::Error) -> Self {
         Self::Broken(match &error {
             store::error::Error::OverBudget(exceeded) => return (*exceeded).into(),
-            store::error::Error::Unavailable(_) => Broken::Unreachable(error),
-            store::error::Error::Rejected(_) | store::error::Error::Corrupt(_) => Broken::Store(error),
+            unavailable if unavailable.is_unavailable() => Broken::Unreachable(error),
+            store::error::Error::Redis(_) | store::error::Error::Corrupt(_) => Broken::Store(error),
         })
     }
 }

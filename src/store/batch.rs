@@ -2,19 +2,19 @@
 //!
 //! All commands go to Redis through this module, which sends independent commands together. On a single
 //! server, a batch is one pipeline. On a cluster, a batch is one pipeline per master, sent in parallel
-//! (`store::distribution`). Hence **no command of a batch may depend on another command of the same batch**.
+//! (`driver::distribution`). Hence **no command of a batch may depend on another command of the same batch**.
 
 use tracing::Instrument as _;
 
 use crate::budget::{self, Resource};
+use crate::driver::encode::{Arguments, Masters, Pipeline};
+use crate::driver::reply::{self, Answer};
 use crate::gate::Moment;
 use crate::model::id::UserId;
 use crate::store::Store;
 use crate::store::command::{Body, Command, Decode, Divided, MEMBERS_PER_COMMAND};
-use crate::store::encode::{Arguments, Masters, Pipeline};
 use crate::store::error::Error;
 use crate::store::key::Tag;
-use crate::store::reply::{self, Answer};
 
 /// A set of commands to send together.
 pub struct Batch {
@@ -59,7 +59,7 @@ impl Batch {
 
     /// Lets replicas execute the commands whose replies may lag, except those with keys of this user.
     pub fn allow_replicas(&mut self, except: Option<UserId>) {
-        self.masters = Masters::Of(except.map(Tag::User));
+        self.masters = Masters::Of(except.map(|user| Tag::User(user).slot()));
     }
 
     /// Sends the commands and waits for all replies. Makes one round trip; none if the batch is empty.
@@ -148,8 +148,8 @@ impl Portion {
         let mut pipeline = Pipeline::default();
         for body in &mut bodies {
             match body {
-                Body::Script { script, tag, keys, arguments, divided } => {
-                    push_call(&mut pipeline, &script.by_digest(is_sharded, *keys, arguments), *tag, divided);
+                Body::Script { script, slot, keys, arguments, divided } => {
+                    push_call(&mut pipeline, &script.by_digest(is_sharded, *keys, arguments), *slot, divided);
                 }
                 Body::Single(commands)
                 | Body::Several(commands)
@@ -172,8 +172,8 @@ impl Portion {
 }
 
 /// Adds a call of a script.
-fn push_call(pipeline: &mut Pipeline, call: &Arguments, tag: Option<Tag>, divided: &Divided) {
-    pipeline.push(call, tag);
+fn push_call(pipeline: &mut Pipeline, call: &Arguments, slot: Option<u16>, divided: &Divided) {
+    pipeline.push(call, slot);
     if !matches!(divided, Divided::Waits) {
         pipeline.fail_if_divided();
     }
@@ -205,11 +205,11 @@ async fn retry_unknown_scripts(
 ) -> Result<(), Error> {
     let (mut pipeline, mut unknown) = (Pipeline::default(), Vec::new());
     for (body, answer) in bodies.iter().zip(answers) {
-        if let Body::Script { script, tag, keys, arguments, divided } = body
+        if let Body::Script { script, slot, keys, arguments, divided } = body
             && answer.reply().error_code() == Some(b"NOSCRIPT")
         {
             let call = script.by_source(store.keys().is_sharded(), *keys, arguments);
-            push_call(&mut pipeline, &call, *tag, divided);
+            push_call(&mut pipeline, &call, *slot, divided);
             unknown.push(answer);
         }
     }

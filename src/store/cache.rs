@@ -22,15 +22,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quick_cache::Weighter;
 
+use crate::driver::peer::Peer;
+use crate::driver::pool::Tracker;
+use crate::driver::reply::Reply;
+use crate::driver::wire::Listener;
 use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::secret::TokenHash;
 use crate::model::user::{FieldValue, User, Username};
 use crate::store::key::Keys;
-use crate::store::peer::Peer;
-use crate::store::reply::Reply;
 use crate::store::session::{Authentication, StoredSession};
-use crate::store::wire::Listener;
 
 /// Estimated size of an entry beside its texts, in bytes.
 const OVERHEAD: u64 = 200;
@@ -189,10 +190,10 @@ impl Cache {
         state.loads.clear();
         self.0.entries.clear();
     }
+}
 
-    /// Starts to keep what is read over a new connection to the server of this generation. Returns the listener of that
-    /// connection.
-    pub(super) fn listen(&self, generation: u64) -> Box<dyn Listener> {
+impl Tracker for Cache {
+    fn listen(&self, generation: u64) -> Box<dyn Listener> {
         let mut state = self.state();
         self.0.is_usable.store(false, Ordering::Release);
         self.clear(&mut state);

@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::driver::deployment::Deployment;
 use crate::model::id::UserId;
 use crate::model::secret::TokenHash;
 use crate::model::user::{User, UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::cache::{Cache, Entry, Load, Subject};
-use crate::store::deployment::Deployment;
 use crate::store::error::Error;
 use crate::store::name::{self, Holder};
 use crate::store::session::{self, Authentication, StoredSession};
@@ -37,7 +37,8 @@ impl Cached {
     pub(super) async fn open(store: &Store, prefix: &str, bytes: u64) -> Result<Self, OpenError> {
         let Deployment::Single(pool) = &store.deployment else { return Err(OpenError::CacheOfCluster) };
         let cache = Cache::new(bytes, prefix, Arc::clone(pool.peer()));
-        let deployment = Deployment::Single(Box::new(pool.tracking(cache.clone()).await?));
+        let tracking = pool.tracking(Arc::new(cache.clone())).await.map_err(OpenError::Untracked)?;
+        let deployment = Deployment::Single(Box::new(tracking));
         Ok(Self { cache, store: Store { deployment, ..store.clone() } })
     }
 }
@@ -75,7 +76,7 @@ impl Store {
                 self.keep(&load, &missed);
                 Ok(missed)
             }
-            Err(Error::Unavailable(_)) => self.read_uncached(users, usernames).await,
+            Err(error) if error.is_unavailable() => self.read_uncached(users, usernames).await,
             Err(error) => Err(error),
         }
     }
@@ -126,7 +127,7 @@ impl Store {
                 }
                 Ok(authentication)
             }
-            Err(Error::Unavailable(_)) => read().send("authenticate", self).await,
+            Err(error) if error.is_unavailable() => read().send("authenticate", self).await,
             Err(error) => Err(error),
         }
     }

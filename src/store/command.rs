@@ -4,10 +4,10 @@
 
 use redis::{FromRedisValue, RedisWrite as _, ToRedisArgs, Value};
 
-use crate::store::encode::{Arguments, Pipeline};
+use crate::driver::encode::{Arguments, Pipeline};
+use crate::driver::reply::{Answer, Reply};
 use crate::store::error::Error;
 use crate::store::key::{Key, Keys, Tag};
-use crate::store::reply::{Answer, Reply};
 use crate::store::script::Script;
 
 /// A command, script or transaction to send in a [`Batch`](crate::store::batch::Batch), with a decoder that
@@ -46,7 +46,7 @@ pub(super) enum Body {
     Transaction(Pipeline),
     Script {
         script: &'static Script,
-        tag: Option<Tag>,
+        slot: Option<u16>,
         keys: usize,
         arguments: Arguments,
         divided: Divided,
@@ -148,6 +148,8 @@ pub(super) struct Builder {
     arguments: Arguments,
     keys: usize,
     tag: Option<Tag>,
+    /// The slot of the keys; `None` on a single server.
+    slot: Option<u16>,
     script: Option<&'static Script>,
 }
 
@@ -158,7 +160,7 @@ pub(super) fn command(name: &str) -> Builder {
 
 /// Starts building a script call: keys first, then arguments.
 pub(super) fn call(script: &'static Script) -> Builder {
-    Builder { arguments: Arguments::default(), keys: 0, tag: None, script: Some(script) }
+    Builder { arguments: Arguments::default(), keys: 0, tag: None, slot: None, script: Some(script) }
 }
 
 impl Builder {
@@ -166,7 +168,7 @@ impl Builder {
     fn begin(name: &str, mut arguments: Arguments) -> Self {
         arguments.clear();
         arguments.write_arg(name.as_bytes());
-        Self { arguments, keys: 0, tag: None, script: None }
+        Self { arguments, keys: 0, tag: None, slot: None, script: None }
     }
 
     /// Adds a key.
@@ -174,7 +176,10 @@ impl Builder {
     /// # Panics
     /// If the key has a different tag from the keys before it: such a command cannot run in a cluster.
     pub(super) fn key<Kind>(mut self, key: &Key<Kind>) -> Self {
-        assert_eq!(*self.tag.get_or_insert(key.tag()), key.tag(), "a command touches keys of one tag");
+        match self.tag {
+            None => (self.tag, self.slot) = (Some(key.tag()), key.slot()),
+            Some(tag) => assert_eq!(tag, key.tag(), "a command touches keys of one tag"),
+        }
         self.keys += 1;
         self.arg(key)
     }
@@ -192,10 +197,10 @@ impl Builder {
     pub(super) fn reply<T: FromRedisValue + 'static>(self) -> Command<T> {
         let (body, weight) = match self.script {
             Some(script) => {
-                let Self { arguments, keys, tag, .. } = self;
-                (Body::Script { script, tag, keys, arguments, divided: Divided::Waits }, SCRIPT_WEIGHT)
+                let Self { arguments, keys, slot, .. } = self;
+                (Body::Script { script, slot, keys, arguments, divided: Divided::Waits }, SCRIPT_WEIGHT)
             }
-            None => (Body::Single(Pipeline::of(&self.arguments, self.tag)), 1),
+            None => (Body::Single(Pipeline::of(&self.arguments, self.slot)), 1),
         };
         Command { body, decode: Box::new(read), weight }
     }
@@ -234,7 +239,7 @@ fn of_one_tag(commands: &[Builder]) -> Pipeline {
 pub(super) fn pipeline(commands: &[Builder]) -> Pipeline {
     let mut pipeline = Pipeline::default();
     for command in commands {
-        pipeline.push(&command.arguments, command.tag);
+        pipeline.push(&command.arguments, command.slot);
     }
     pipeline
 }
@@ -249,9 +254,9 @@ pub(super) fn each<I: Send + 'static, T: 'static>(
 ) -> Command<Vec<(I, Result<T, Error>)>> {
     let (mut pipeline, mut arguments) = (Pipeline::default(), Arguments::default());
     for (index, item) in items.iter().enumerate() {
-        let tag;
-        Builder { arguments, tag, .. } = build(Builder::begin(name, arguments), item);
-        pipeline.push(&arguments, tag);
+        let slot;
+        Builder { arguments, slot, .. } = build(Builder::begin(name, arguments), item);
+        pipeline.push(&arguments, slot);
         if index == 0 {
             pipeline.reserve(items.len());
         }

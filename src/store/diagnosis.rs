@@ -8,13 +8,12 @@ use std::collections::HashMap;
 use redis::{FromRedisValue, InfoDict};
 
 use crate::config::RedisConfig;
+use crate::driver::deployment::Deployment;
+use crate::driver::encode::Pipeline;
+use crate::driver::reply::{Replies, Reply};
 use crate::model::clock::{Clock, Timestamp};
 use crate::store::command::{Builder, command, pipeline};
-use crate::store::deployment::Deployment;
-use crate::store::encode::Pipeline;
-use crate::store::error::Error;
-use crate::store::key::Keys;
-use crate::store::reply::{Replies, Reply};
+use crate::store::key::{Keys, Tag};
 use crate::store::{OpenError, check_features};
 
 /// A setting of Redis that matters to Fanfold.
@@ -150,7 +149,7 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// Connects to a deployment and asks each master.
     pub async fn read(config: &RedisConfig, clock: &dyn Clock) -> Result<Self, OpenError> {
-        let deployment = Deployment::connect(config).await?;
+        let deployment = Deployment::connect(config, Tag::Global.slot()).await?;
         let kind = kind(&deployment, config);
         let keys = Keys::new(&config.redis_prefix, 1).sharded(kind == Kind::Cluster);
         let asked_at = clock.now();
@@ -163,7 +162,7 @@ impl Diagnosis {
             let address = addresses.next().unwrap_or_else(|| "Redis".to_owned());
             match replies {
                 Ok(replies) => diagnosis.add(address, &replies, asked_at, answered_at),
-                Err(error) => diagnosis.silent.push((address, reason(&error))),
+                Err(error) => diagnosis.silent.push((address, error.cause().to_string())),
             }
         }
         Ok(diagnosis)
@@ -230,14 +229,6 @@ fn questions(keys: &Keys) -> Pipeline {
     ];
     questions.extend(Setting::ALL.map(|setting| command("CONFIG").arg("GET").arg(setting.name())));
     pipeline(&questions)
-}
-
-/// Returns why a master did not respond, as far as it is known.
-fn reason(error: &Error) -> String {
-    match error {
-        Error::Unavailable(cause) | Error::Rejected(cause) => cause.to_string(),
-        Error::Corrupt(_) | Error::OverBudget(_) => error.to_string(),
-    }
 }
 
 fn read<T: FromRedisValue>(reply: Option<Reply<'_>>) -> Result<T, String> {

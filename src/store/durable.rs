@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 
+use crate::driver::deployment::Deployment;
+use crate::driver::reply::Reply;
 use crate::store::command::{command, pipeline};
-use crate::store::deployment::Deployment;
 use crate::store::error::Error;
 use crate::store::key::Keys;
-use crate::store::reply::Reply;
 
 /// Timeout of `WAITAOF`, in milliseconds. Redis syncs the append-only file at least every second.
 const TIMEOUT: u64 = 2_000;

@@ -111,6 +111,7 @@ use std::sync::Arc;
 
 use redis::{RedisWrite, ToRedisArgs};
 
+use crate::driver::topology::slot;
 use crate::model::clock::Day;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
@@ -226,6 +227,12 @@ impl fmt::Display for Tag {
 }
 
 impl Tag {
+    /// Returns the slot of the keys with this tag in a cluster.
+    #[must_use]
+    pub fn slot(self) -> u16 {
+        slot(self.to_string().trim_matches(['{', '}']))
+    }
+
     /// Appends the tag to a name. The tags of which a page has many are written without a formatter, whose share in the
     /// server's work would be noticeable.
     fn append_to(self, name: &mut String) {
@@ -250,6 +257,7 @@ impl Tag {
 pub struct Key<Kind> {
     name: String,
     tag: Tag,
+    is_sharded: bool,
     kind: PhantomData<fn() -> Kind>,
 }
 
@@ -258,6 +266,11 @@ impl<Kind> Key<Kind> {
     #[must_use]
     pub fn tag(&self) -> Tag {
         self.tag
+    }
+
+    /// Returns the key's slot in a cluster; `None` on a single server.
+    pub(super) fn slot(&self) -> Option<u16> {
+        self.is_sharded.then(|| self.tag.slot())
     }
 
     /// Returns the key's name after the tag.
@@ -378,7 +391,12 @@ impl Keys {
     #[must_use]
     pub fn names(&self, shard: u32) -> Key<Hash> {
         let tag = Tag::Names(shard);
-        Key { name: format!("{}name:{tag}", self.prefix), tag, kind: PhantomData }
+        Key {
+            name: format!("{}name:{tag}", self.prefix),
+            tag,
+            is_sharded: self.is_sharded,
+            kind: PhantomData,
+        }
     }
 
     /// Returns the key of the username index shard that holds a name. The name's CRC32 determines the shard,
@@ -995,7 +1013,7 @@ impl Keys {
         tag.append_to(&mut name);
         name.push(':');
         name.push_str(noun);
-        Key { name, tag, kind: PhantomData }
+        Key { name, tag, is_sharded: self.is_sharded, kind: PhantomData }
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Each domain module (`user`, `relation`, …) defines the storage of its data and builds
 //! [`command::Command`]s for its queries and updates. `batch` sends them. The remaining modules are
-//! infrastructure. Not here: authorization, the order of writes to several slots (`app`), running a Redis
-//! server (`managed`).
+//! infrastructure. Not here: the connections (`driver`), authorization, the order of writes to several slots (`app`),
+//! running a Redis server (`managed`).
 
 pub mod account;
 pub mod audience;
@@ -13,17 +13,13 @@ pub mod block;
 pub mod bucket;
 mod cache;
 pub mod cached;
-mod cluster;
 pub mod command;
 pub mod compact;
 pub mod conversion;
-mod deployment;
 pub mod diagnosis;
-mod distribution;
 pub mod draft;
 mod durable;
 pub mod edit;
-mod encode;
 pub mod erasure;
 pub mod error;
 pub mod exclusion;
@@ -34,15 +30,11 @@ pub mod follow;
 pub mod intent;
 pub mod invite;
 pub mod key;
-mod known;
-mod lag;
 pub mod memory;
 mod metric;
 pub mod moderation_log;
 pub mod moving;
 pub mod name;
-mod peer;
-mod pool;
 pub mod post;
 pub mod post_list;
 pub mod post_times;
@@ -50,24 +42,18 @@ pub mod recovery;
 pub mod referrer;
 pub mod region;
 pub mod relation;
-mod replica;
-mod reply;
 pub mod report;
 mod script;
-mod sentinel;
 pub mod session;
-mod shard;
 pub mod signal;
 pub mod subject;
 pub mod throttle;
 pub mod tie;
 pub mod timeline;
-mod topology;
 pub mod tree;
 pub mod unreadable;
 pub mod user;
 pub mod visit;
-mod wire;
 pub mod written;
 
 use std::collections::HashMap;
@@ -79,16 +65,17 @@ use redis::{FromRedisValue as _, InfoDict};
 use tokio::time::Instant;
 
 use crate::config::RedisConfig;
+use crate::driver;
+use crate::driver::deployment::Deployment;
+use crate::driver::encode::Pipeline;
+use crate::driver::reply::Replies;
 use crate::gate::{Gate, Moment};
 use crate::model::clock::Timestamp;
 use crate::store::cached::Cached;
 use crate::store::command::{call, command, pipeline, several};
-use crate::store::deployment::Deployment;
 use crate::store::durable::Durable;
-use crate::store::encode::Pipeline;
 use crate::store::error::Error;
-use crate::store::key::{FIRST_FANOUT_PARTITIONS, Keys};
-use crate::store::reply::Replies;
+use crate::store::key::{FIRST_FANOUT_PARTITIONS, Keys, Tag};
 use crate::store::signal::SignalListener;
 
 /// A feature that a server must know to use a store that has it. Earlier versions reject a store that has one they do
@@ -153,13 +140,13 @@ pub struct Store {
 impl Store {
     /// Validates the options without connecting.
     pub fn validate(config: &RedisConfig) -> Result<(), OpenError> {
-        Deployment::validate(config)
+        Ok(Deployment::validate(config)?)
     }
 
     /// Connects, checks that the Redis server is suitable for storing data, and reads the layout, or sets the
     /// layout of a new store. Makes several round trips.
     pub async fn open(config: &RedisConfig) -> Result<Self, OpenError> {
-        let deployment = Deployment::connect(config).await?;
+        let deployment = Deployment::connect(config, Tag::Global.slot()).await?;
         let is_sharded = matches!(deployment, Deployment::Cluster(_));
         let first = Keys::new(&config.redis_prefix, 1).sharded(is_sharded);
         let mut store = Self {
@@ -238,7 +225,7 @@ impl Store {
         let probe = probe.reply::<String>().send("probe", self);
         let (probed, mostly_responds) = join(probe, self.deployment.mostly_responds()).await;
         probed?;
-        if mostly_responds { Ok(()) } else { Err(Error::no_answer().into()) }
+        if mostly_responds { Ok(()) } else { Err(driver::error::Error::no_answer().into()) }
     }
 
     /// Waits until all previous writes are on disk, so that they survive a Redis crash. Does nothing if Redis
@@ -271,7 +258,7 @@ impl Store {
             Ok(_) => metric::answered(step, began.elapsed()),
             Err(_) => metric::failed(step),
         }
-        answered
+        Ok(answered?)
     }
 
     async fn pass(&self, moment: Moment, batch: &'static str) {
@@ -333,7 +320,7 @@ impl Store {
     async fn info(&self, section: &str) -> Vec<Result<InfoDict, Error>> {
         let info = pipeline(&[command("INFO").arg(section)]);
         let replies = self.deployment.ask_all(info).await;
-        let read = |replies: Result<Replies, Error>| {
+        let read = |replies: Result<Replies, driver::error::Error>| {
             let replies = replies?;
             let reply = replies.iter().next().unwrap_or_default();
             reply.check()?;
@@ -451,38 +438,18 @@ fn is_at_least(version: &str, least: (u32, u32)) -> bool {
 /// The reason a store could not be opened. Each message states the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The URL is invalid.
-    #[error(
-        "invalid Redis URL: expected redis://, redis-cluster://, redis-sentinel://, each also as rediss, or unix:, as in \
-         redis://user:password@host:6379/0"
-    )]
-    Url(#[source] redis::RedisError),
-    /// The connection failed or timed out.
-    #[error(
-        "cannot connect to Redis at {address}; check that it is running and that --redis-url is correct, with user and password"
-    )]
-    Connect {
-        /// The address, without the password.
-        address: String,
-        /// The connection error.
-        #[source]
-        cause: redis::RedisError,
-    },
+    /// No connection could be opened.
+    #[error(transparent)]
+    Connection(#[from] driver::error::OpenError),
     /// A command of the initial check failed.
     #[error("unexpected response from Redis")]
     Broken(#[from] Error),
     /// Redis cannot track the keys of cached records.
     #[error("Redis cannot track keys, which --redis-user-cache requires")]
     Untracked(#[source] redis::RedisError),
-    /// None of the named servers belongs to a cluster.
-    #[error("{0} is not a node of a Redis Cluster; use redis:// or rediss:// for a single server")]
-    NoCluster(String),
     /// The servers of a cluster lack commands that Fanfold uses.
     #[error("Redis {0} is too old for a cluster: 7.0 or newer is required")]
     ClusterTooOld(String),
-    /// Only the replicas of a cluster are read.
-    #[error("--redis-replica-reads requires a Redis Cluster")]
-    ReplicasOfSingle,
     /// The cache supports a single server only.
     #[error("--redis-user-cache requires a single Redis server")]
     CacheOfCluster,

@@ -8,6 +8,7 @@
 
 use redis::{FromRedisValue, ParsingError, Value};
 
+use crate::driver::reply::Reply;
 use crate::model::clock::Timestamp;
 use crate::model::details::{Details, References};
 use crate::model::digest::Digest;
@@ -19,7 +20,6 @@ use crate::store::draft::{Attempt, Draft, Note};
 use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::post_list::{Id, ids};
-use crate::store::reply::Reply;
 use crate::store::script;
 use crate::store::timeline::REMOVED_MILLIS;
 use crate::store::user::REVOKED_MILLIS;

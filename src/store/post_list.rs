@@ -19,13 +19,13 @@
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::budget::{self, Resource};
+use crate::driver::reply::{Answer, Reply};
 use crate::model::clock::{Period, Timestamp};
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::store::command::{Builder, Command, MEMBERS_PER_COMMAND, call, command, several};
 use crate::store::error::Error;
 use crate::store::key::{Key, Keys, List, SortedSet};
-use crate::store::reply::{Answer, Reply};
 use crate::store::script;
 
 /// A post id as Redis returns it.

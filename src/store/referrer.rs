@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::budget::{self, Resource};
+use crate::driver::reply::size_of_text;
 use crate::model::details::Details;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
@@ -20,7 +21,6 @@ use crate::store::error::Error;
 use crate::store::key::{Key, Keys, List};
 use crate::store::post::print_details;
 use crate::store::post_list::{Id, ids, windowed};
-use crate::store::reply::size_of_text;
 use crate::store::script;
 
 /// The outcome of entering a post in a list, or removing it.

@@ -6,13 +6,13 @@ use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::budget::{self, Resource};
 use crate::config::RelationStrategy;
+use crate::driver::reply::{Answer, Reply, size_of_texts};
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::page::{Direction, Page, Position, Window};
 use crate::model::relation::{Follow, Relation, Side};
 use crate::store::command::{Command, call, command, several, transaction};
 use crate::store::key::{Key, Keys, SortedSet};
-use crate::store::reply::{Answer, Reply, size_of_texts};
 use crate::store::script;
 
 /// Maximum number of users that one transaction looks up, or that one command probes. Bounds the time for

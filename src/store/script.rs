@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use redis::{RedisWrite as _, ToRedisArgs as _};
 
-use crate::store::encode::Arguments;
+use crate::driver::encode::Arguments;
 
 /// A script, and the digests that identify it to Redis.
 pub(super) struct Script {

@@ -3,7 +3,7 @@
 //! Scripts that change data a client may be watching publish a signal on a channel
 //! (`store/lua/part/signal.lua`). A signal names the changed data but does not contain it. Signals are lost
 //! when a connection breaks, so subscribers also poll periodically and whenever they subscribe. In a cluster, the
-//! channels are those of sharded pub/sub (`store::shard`).
+//! channels are those of sharded pub/sub (`driver::shard`).
 //!
 //! Not here: the subscribers and what they subscribe to (`app::live`).
 
@@ -11,12 +11,12 @@ use futures::StreamExt as _;
 use redis::Value;
 use redis::aio::{PubSubSink, PubSubStream};
 
+use crate::driver::deployment::Deployment;
+use crate::driver::shard::{self, Messages, Subscriptions};
 use crate::model::id::UserId;
 use crate::store::command::{Command, command};
-use crate::store::deployment::Deployment;
 use crate::store::error::Error;
-use crate::store::key::{Channel, Key, Keys, Tag};
-use crate::store::shard::{self, Messages, Subscriptions};
+use crate::store::key::{Channel, Key, Keys};
 
 /// A change announced by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Signal {
         if channel == keys.pulled().name() {
             return Some(Self::Pulled(message.parse().ok()?));
         }
-        let user: UserId = channel.rsplit_once("{u")?.1.split_once('}')?.0.parse().ok()?;
+        let user = owner(channel)?;
         match message.split_once(' ').unwrap_or((message, "")) {
             ("timeline", _) => Some(Self::Timeline(user)),
             ("sessions", _) => Some(Self::Sessions(user)),
@@ -143,7 +143,7 @@ impl SubscriptionHandle {
     async fn subscribe(&mut self, channels: Vec<Key<Channel>>) -> Result<(), Error> {
         match &mut self.sink {
             Sink::Single(sink) => sink.subscribe(names(&channels)).await?,
-            Sink::Cluster(subscriptions) => subscriptions.subscribe(tagged(&channels)).await,
+            Sink::Cluster(subscriptions) => subscriptions.subscribe(with_slots(&channels)).await,
         }
         Ok(())
     }
@@ -153,7 +153,7 @@ impl SubscriptionHandle {
         let channels = self.channels(users);
         match &mut self.sink {
             Sink::Single(sink) => sink.unsubscribe(names(&channels)).await?,
-            Sink::Cluster(subscriptions) => subscriptions.unsubscribe(&tagged(&channels)).await,
+            Sink::Cluster(subscriptions) => subscriptions.unsubscribe(&with_slots(&channels)).await,
         }
         Ok(())
     }
@@ -182,12 +182,8 @@ impl SubscriptionHandle {
     pub async fn restore(&self) -> Option<Vec<UserId>> {
         let Sink::Cluster(subscriptions) = &self.sink else { return Some(Vec::new()) };
         let channels = subscriptions.subscribe_again().await;
-        let user = |(tag, _)| match tag {
-            Tag::User(user) => Some(user),
-            // A post that any user may pull.
-            _ => None,
-        };
-        channels.into_iter().map(user).collect()
+        // Other channels have posts that any user may pull.
+        channels.into_iter().map(|(_, channel)| owner(&channel)).collect()
     }
 
     fn channels(&self, users: &[UserId]) -> Vec<Key<Channel>> {
@@ -199,8 +195,13 @@ fn names(channels: &[Key<Channel>]) -> Vec<&str> {
     channels.iter().map(Key::name).collect()
 }
 
-fn tagged(channels: &[Key<Channel>]) -> Vec<shard::Channel> {
-    channels.iter().map(|channel| (channel.tag(), channel.name().to_owned())).collect()
+/// Returns the user to whom a channel belongs; `None` if it belongs to all.
+fn owner(channel: &str) -> Option<UserId> {
+    channel.rsplit_once("{u")?.1.split_once('}')?.0.parse().ok()
+}
+
+fn with_slots(channels: &[Key<Channel>]) -> Vec<shard::Channel> {
+    channels.iter().map(|channel| (channel.tag().slot(), channel.name().to_owned())).collect()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 
 use redis::{FromRedisValue, ParsingError, Value};
 
+use crate::driver::reply::{self, Reply};
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::mark::Mark;
@@ -18,7 +19,6 @@ use crate::model::page::Window;
 use crate::store::command::{Builder, Command, call, command, each};
 use crate::store::key::Keys;
 use crate::store::post_list::{Id, ids, read_ids, windowed};
-use crate::store::reply::{self, Reply};
 use crate::store::script;
 
 /// A section of a stored timeline.

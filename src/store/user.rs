@@ -2,6 +2,7 @@
 //!
 //! Not here: the username index (`store::name`), sessions (`store::session`).
 
+use crate::driver::reply::Reply;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::secret::{PasswordHash, TokenHash};
@@ -10,7 +11,6 @@ use crate::model::user::{AvatarUrl, Bio, DisplayName, ProfileChange, User, UserF
 use crate::store::command::{Builder, Command, call, command, each};
 use crate::store::error::Error;
 use crate::store::key::Keys;
-use crate::store::reply::Reply;
 use crate::store::script;
 use crate::store::session::StoredSession;
 

@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
+use crate::driver::replica::MOST_LAG;
 use crate::model::id::UserId;
 use crate::store::command::{Command, command};
 use crate::store::key::Keys;
-use crate::store::replica::MOST_LAG;
 
 /// Notes that a user is about to write, for as long as the write may take (`most`) and replicas may
 /// lag.

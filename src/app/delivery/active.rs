@@ -190,7 +190,7 @@ impl Active {
     pub(super) fn possible<T>(&mut self, reply: Result<T, StoreError>) -> Option<T> {
         match reply {
             Ok(reply) => Some(reply),
-            Err(error @ StoreError::Unavailable(_)) => {
+            Err(error) if error.is_unavailable() => {
                 self.unavailable = Some(error);
                 self.is_held_back = true;
                 None

@@ -13,7 +13,6 @@ use crate::model::page::Page;
 use crate::model::relation::Follow;
 use crate::store::batch::{Batch, Ticket};
 use crate::store::command::Command;
-use crate::store::error::Error as StoreError;
 use crate::store::fanout::{self, Job, Kind, Queue, TakenOver, Task};
 use crate::store::{post, timeline};
 
@@ -256,7 +255,7 @@ impl Lane {
             for (user, ticket) in tickets {
                 match replies.take(ticket) {
                     Ok(has_received) => received += u64::from(has_received),
-                    Err(error @ StoreError::Unavailable(_)) => {
+                    Err(error) if error.is_unavailable() => {
                         cause = Some(error);
                         unreachable.push(user);
                     }

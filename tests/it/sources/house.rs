@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::harness::source::sources;
 
 /// Each layer and the layers it may import. All may import `model` and `config`.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("model", &[]),
     ("config", &["budget"]),
     ("gate", &[]),
@@ -15,7 +15,8 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("thread", &[]),
     ("worker", &["thread"]),
     ("managed", &[]),
-    ("store", &["gate", "budget", "worker"]),
+    ("driver", &["worker"]),
+    ("store", &["driver", "gate", "budget"]),
     ("archive", &["gate", "budget"]),
     ("app", &["store", "archive", "gate", "budget", "thread"]),
     ("graphql", &["app", "budget", "thread"]),
@@ -25,10 +26,10 @@ const LAYERS: [(&str, &[&str]); 13] = [
 
 /// Each foreign crate that has a home, and the places where it may be named.
 const HOMES: [(&str, &[&str]); 53] = [
-    ("redis", &["store", "managed"]),
-    ("bb8_redis", &["store"]),
+    ("redis", &["driver", "store", "managed"]),
+    ("bb8_redis", &["driver"]),
     ("sqlx", &["archive"]),
-    ("rustls", &["store/deployment.rs", "store/wire.rs"]),
+    ("rustls", &["driver/deployment.rs", "driver/wire.rs"]),
     ("argon2", &["app/password"]),
     ("async_graphql", &["graphql", "http/executed.rs", "http/print.rs", "http/response.rs"]),
     ("async_graphql_axum", &["http/executed.rs"]),
@@ -37,8 +38,8 @@ const HOMES: [(&str, &[&str]); 53] = [
     ("quick_cache", &["app/exclusion.rs", "app/jwt", "graphql/document", "store/cache.rs"]),
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
-    ("bytes", &["store/distribution.rs", "store/encode.rs", "store/pool.rs", "store/wire.rs"]),
-    ("crc16", &["store/topology.rs"]),
+    ("bytes", &["driver"]),
+    ("crc16", &["driver/topology.rs"]),
     ("clap", &["config", "cli", "main.rs"]),
     ("clap_complete", &["cli/completions.rs"]),
     ("clap_mangen", &["cli/man.rs"]),
@@ -55,7 +56,7 @@ const HOMES: [(&str, &[&str]); 53] = [
     ("itoa", &["store/key.rs"]),
     ("jiff", &["cli/print.rs", "graphql/types/scalar.rs"]),
     ("jsonwebtoken", &["app/jwt"]),
-    ("metrics", &["http/metrics.rs", "store/metric.rs", "graphql/usage.rs"]),
+    ("metrics", &["http/metrics.rs", "driver/metric.rs", "store/metric.rs", "graphql/usage.rs"]),
     ("metrics_exporter_prometheus", &["http/metrics.rs"]),
     ("opentelemetry", &["cli/trace.rs", "http/trace.rs"]),
     ("opentelemetry_http", &["cli/trace.rs", "http/trace.rs"]),
@@ -67,14 +68,14 @@ const HOMES: [(&str, &[&str]); 53] = [
     ("rpassword", &["cli/user.rs"]),
     ("rust_embed", &["http/page.rs"]),
     ("rust_iso3166", &["model/region"]),
-    ("rustls_native_certs", &["store/wire.rs"]),
-    ("smallvec", &["store/encode.rs"]),
+    ("rustls_native_certs", &["driver/wire.rs"]),
+    ("smallvec", &["driver/encode.rs"]),
     ("sd_notify", &["cli/notify.rs"]),
     ("serde", &["graphql/json.rs", "graphql/preloaded", "http/print.rs"]),
     ("strsim", &["config/nearest.rs"]),
     ("tld", &["model/entity"]),
     ("tokio_io_timeout", &["http/connection.rs"]),
-    ("tokio_rustls", &["store/wire.rs"]),
+    ("tokio_rustls", &["driver/wire.rs"]),
     ("tokio_tungstenite", &["http/websocket.rs"]),
     ("tokio_util", &["graphql", "http"]),
     ("toml", &["config/file.rs", "config/key.rs"]),

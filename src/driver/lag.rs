@@ -11,12 +11,12 @@ use futures::future::join_all;
 use redis::{FromRedisValue as _, InfoDict};
 use tokio::time::{Instant, interval};
 
-use crate::store::cluster::{Cluster, ask};
-use crate::store::metric;
-use crate::store::pool::Pool;
-use crate::store::replica::{MOST_LAG, Replica, Replicas, WeakReplicas};
-use crate::store::reply::Replies;
-use crate::store::topology::{self, Node};
+use crate::driver::cluster::{Cluster, ask};
+use crate::driver::metric;
+use crate::driver::pool::Pool;
+use crate::driver::replica::{MOST_LAG, Replica, Replicas, WeakReplicas};
+use crate::driver::reply::Replies;
+use crate::driver::topology::{self, Node};
 
 /// Time between two examinations of all replicas.
 const EXAMINED: Duration = Duration::from_secs(1);

@@ -1,20 +1,21 @@
 //! What is known of the topology of a Redis Cluster, and how old it is.
 //!
-//! Not here: when the topology is read again (`store::cluster`), and its form (`store::topology`).
+//! Not here: when the topology is read again (`driver::cluster`), and its form (`driver::topology`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::time::Instant;
 
-use crate::store::key::Tag;
-use crate::store::metric;
-use crate::store::topology::{Node, Topology, slot};
+use crate::driver::metric;
+use crate::driver::topology::{Node, Topology};
 
 /// The known topology of a cluster.
 pub(super) struct Known {
     state: RwLock<State>,
-    /// Number of times the master of the global slot has changed.
+    /// The slot whose master is watched.
+    watched: u16,
+    /// Number of times the master of the watched slot has changed.
     changes: AtomicU64,
 }
 
@@ -25,14 +26,13 @@ struct State {
     at: Instant,
 }
 
-impl Default for Known {
-    fn default() -> Self {
-        let state = State { topology: Arc::new(Topology::unknown()), at: Instant::now() };
-        Self { state: RwLock::new(state), changes: AtomicU64::default() }
-    }
-}
-
 impl Known {
+    /// Begins without a topology. Watches the master of this slot.
+    pub(super) fn new(watched: u16) -> Self {
+        let state = State { topology: Arc::new(Topology::unknown()), at: Instant::now() };
+        Self { state: RwLock::new(state), watched, changes: AtomicU64::default() }
+    }
+
     /// Returns the topology.
     pub(super) fn topology(&self) -> Arc<Topology> {
         self.state().topology
@@ -43,7 +43,7 @@ impl Known {
         self.state().at
     }
 
-    /// Returns the number of times the master of the global slot has changed.
+    /// Returns the number of times the master of the watched slot has changed.
     pub(super) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Relaxed)
     }
@@ -57,8 +57,8 @@ impl Known {
         }
     }
 
-    /// Records that a slot has another owner, before anything is sent there: if it is the slot of the counters, the new
-    /// owner may have lost the last ids. The rest of the topology stays as old as it is.
+    /// Records that a slot has another owner, before anything is sent there: if the slot is watched, the new owner
+    /// may have lost its last writes. The rest of the topology stays as old as it is.
     pub(super) fn note_owner(&self, slot: u16, node: Node) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if state.topology.owner(slot) != Some(&node) {
@@ -75,8 +75,8 @@ impl Known {
         if topology == *state.topology {
             return;
         }
-        let global = slot(Tag::Global);
-        if state.topology.owner(global).is_some_and(|owner| Some(owner) != topology.owner(global)) {
+        let watched = state.topology.owner(self.watched);
+        if watched.is_some_and(|owner| Some(owner) != topology.owner(self.watched)) {
             self.changes.fetch_add(1, Ordering::Relaxed);
         }
         metric::topology_changed();

@@ -6,21 +6,21 @@ use redis::io::tcp::{TcpSettings, socket2};
 use redis::{ConnectionInfo, ErrorKind, IntoConnectionInfo as _, RedisError};
 
 use crate::config::{RedisConfig, SecretUrl};
-use crate::store::OpenError;
-use crate::store::cluster::Cluster;
-use crate::store::encode::Pipeline;
-use crate::store::error::Error;
-use crate::store::lag;
-use crate::store::pool::{Pool, Server};
-use crate::store::replica::Replicas;
-use crate::store::reply::Replies;
-use crate::store::sentinel::Sentinel;
-use crate::store::topology::Node;
-use crate::store::wire::KEEPALIVE;
+use crate::driver::cluster::Cluster;
+use crate::driver::encode::Pipeline;
+use crate::driver::error::Error;
+use crate::driver::error::OpenError;
+use crate::driver::lag;
+use crate::driver::pool::{Pool, Server};
+use crate::driver::replica::Replicas;
+use crate::driver::reply::Replies;
+use crate::driver::sentinel::Sentinel;
+use crate::driver::topology::Node;
+use crate::driver::wire::KEEPALIVE;
 
 /// Connections to all servers of a deployment.
 #[derive(Clone)]
-pub(super) enum Deployment {
+pub(crate) enum Deployment {
     /// One server, or the master that Sentinel names.
     Single(Box<Pool>),
     /// The masters of a Redis Cluster.
@@ -132,18 +132,19 @@ fn addresses(config: &RedisConfig) -> Result<Addresses, OpenError> {
 
 impl Deployment {
     /// Validates the options without connecting.
-    pub(super) fn validate(config: &RedisConfig) -> Result<(), OpenError> {
+    pub(crate) fn validate(config: &RedisConfig) -> Result<(), OpenError> {
         addresses(config).map(drop)
     }
 
-    /// Connects to the servers, so that a wrong address fails immediately, with its full cause.
-    pub(super) async fn connect(config: &RedisConfig) -> Result<Self, OpenError> {
+    /// Connects to the servers, so that a wrong address fails immediately, with its full cause. In a cluster, a new master
+    /// of the slot `watched` counts as a change ([`Self::changes`]).
+    pub(crate) async fn connect(config: &RedisConfig, watched: u16) -> Result<Self, OpenError> {
         let size = config.redis_connections;
         let server = match addresses(config)? {
             Addresses::Single(info) => Server::At(Arc::from(info)),
             Addresses::Sentinel(sentinel) => Server::Watched(Arc::from(sentinel)),
             Addresses::Cluster(seeds) => {
-                let cluster = Cluster::connect(seeds, size).await?;
+                let cluster = Cluster::connect(seeds, size, watched).await?;
                 return Ok(Self::Cluster(if config.redis_replica_reads {
                     reading_replicas(cluster)
                 } else {
@@ -155,7 +156,7 @@ impl Deployment {
     }
 
     /// Returns separate connections, one to each server, which all lanes share.
-    pub(super) fn apart(&self) -> Self {
+    pub(crate) fn apart(&self) -> Self {
         match self {
             Self::Single(pool) => Self::Single(Box::new(pool.apart())),
             Self::Cluster(cluster) => Self::Cluster(cluster.apart()),
@@ -163,7 +164,7 @@ impl Deployment {
     }
 
     /// Returns the number of times that a server was restarted or replaced by another server.
-    pub(super) fn changes(&self) -> u64 {
+    pub(crate) fn changes(&self) -> u64 {
         match self {
             Self::Single(pool) => pool.changes(),
             Self::Cluster(cluster) => cluster.changes(),
@@ -171,7 +172,7 @@ impl Deployment {
     }
 
     /// Returns the number of open connections.
-    pub(super) fn connections(&self) -> u32 {
+    pub(crate) fn connections(&self) -> u32 {
         match self {
             Self::Single(pool) => pool.connections(),
             Self::Cluster(cluster) => cluster.connections(),
@@ -180,7 +181,7 @@ impl Deployment {
 
     /// Returns the addresses of a cluster's masters, and whether each was reached when it was last tried; nothing for
     /// other deployments.
-    pub(super) fn masters(&self) -> Vec<(String, bool)> {
+    pub(crate) fn masters(&self) -> Vec<(String, bool)> {
         match self {
             Self::Single(_) => Vec::new(),
             Self::Cluster(cluster) => {
@@ -190,7 +191,7 @@ impl Deployment {
     }
 
     /// Returns the number of slots of each master of a cluster, by address; nothing for other deployments.
-    pub(super) fn slots(&self) -> Vec<(String, usize)> {
+    pub(crate) fn slots(&self) -> Vec<(String, usize)> {
         match self {
             Self::Single(_) => Vec::new(),
             Self::Cluster(cluster) => {
@@ -202,7 +203,7 @@ impl Deployment {
     }
 
     /// Returns true if replicas are read.
-    pub(super) fn reads_replicas(&self) -> bool {
+    pub(crate) fn reads_replicas(&self) -> bool {
         match self {
             Self::Single(_) => false,
             Self::Cluster(cluster) => cluster.reads_replicas(),
@@ -210,7 +211,7 @@ impl Deployment {
     }
 
     /// Returns true if most masters of a cluster respond within a second; true for other deployments.
-    pub(super) async fn mostly_responds(&self) -> bool {
+    pub(crate) async fn mostly_responds(&self) -> bool {
         match self {
             Self::Single(_) => true,
             Self::Cluster(cluster) => cluster.mostly_responds().await,
@@ -218,7 +219,7 @@ impl Deployment {
     }
 
     /// Opens the connections of the current thread's lane.
-    pub(super) async fn open_lane(&self) -> Result<(), RedisError> {
+    pub(crate) async fn open_lane(&self) -> Result<(), RedisError> {
         match self {
             Self::Single(pool) => pool.open_lane().await,
             Self::Cluster(cluster) => cluster.open_lane().await,
@@ -226,7 +227,7 @@ impl Deployment {
     }
 
     /// Sends a pipeline and waits for its replies.
-    pub(super) async fn exchange(&self, pipeline: Pipeline) -> Result<Replies, Error> {
+    pub(crate) async fn exchange(&self, pipeline: Pipeline) -> Result<Replies, Error> {
         match self {
             Self::Single(pool) => pool.exchange(pipeline).await,
             Self::Cluster(cluster) => Box::pin(cluster.exchange(pipeline)).await,
@@ -234,7 +235,7 @@ impl Deployment {
     }
 
     /// Sends a pipeline without keys to each server, and returns each server's replies.
-    pub(super) async fn ask_all(&self, pipeline: Pipeline) -> Vec<Result<Replies, Error>> {
+    pub(crate) async fn ask_all(&self, pipeline: Pipeline) -> Vec<Result<Replies, Error>> {
         match self {
             Self::Single(pool) => vec![pool.exchange(pipeline).await],
             Self::Cluster(cluster) => cluster.ask_all(pipeline).await,

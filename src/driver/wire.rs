@@ -24,7 +24,7 @@
 //! receives them in order with the replies. Once a second, such a connection sends a PING. While the reply is overdue,
 //! the listener is paused, since messages may be missing.
 //!
-//! Not here: replacing broken connections and retrying (`store::pool`).
+//! Not here: replacing broken connections and retrying (`driver::pool`).
 
 use std::collections::VecDeque;
 use std::io;
@@ -43,7 +43,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsConnector;
 
-use crate::store::reply::{Replies, Reply, Scanner};
+use crate::driver::reply::{Replies, Reply, Scanner};
 
 /// Timeout for a pipeline's replies.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -67,7 +67,7 @@ pub(super) const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// Receives the messages that Redis pushes over a connection. Dropped as soon as the connection breaks, before any
 /// caller fails.
-pub(super) trait Listener: Send + 'static {
+pub(crate) trait Listener: Send + 'static {
     /// Returns true if Redis is to push a message when a key that was read over the connection changes.
     fn is_tracking(&self) -> bool;
 
@@ -500,7 +500,7 @@ mod tests {
     async fn numbers(connection: &Connection, first: usize, count: usize) -> Result<Vec<i64>, RedisError> {
         let commands: Vec<u8> = (first..first + count).flat_map(ask).collect();
         let replies = connection.send(commands.into(), count).await?;
-        let number = |reply: crate::store::reply::Reply<'_>| {
+        let number = |reply: crate::driver::reply::Reply<'_>| {
             reply.elements().unwrap().next().unwrap().integer().unwrap()
         };
         Ok(replies.iter().map(number).collect())

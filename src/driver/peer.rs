@@ -14,8 +14,8 @@ use std::time::Duration;
 use redis::{FromRedisValue as _, InfoDict};
 use tokio::time::Instant;
 
-use crate::store::reply::{Replies, Reply};
-use crate::store::wire::Connection;
+use crate::driver::reply::{Replies, Reply};
+use crate::driver::wire::Connection;
 
 /// Initial and maximum pause between two replacements of all connections. The pause matters if an operator
 /// has deliberately pointed Fanfold at a replica, which rejects all writes.
@@ -23,7 +23,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 
 /// The server's known state, shared by all of a store's pools.
 #[derive(Default)]
-pub(super) struct Peer {
+pub(crate) struct Peer {
     /// Current generation; the pools replace connections of earlier generations.
     generation: AtomicU64,
     retirement: Mutex<Option<Retirement>>,
@@ -86,7 +86,7 @@ struct Retirement {
 
 impl Peer {
     /// Returns the generation of new connections.
-    pub(super) fn generation(&self) -> u64 {
+    pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Relaxed)
     }
 

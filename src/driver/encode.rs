@@ -1,7 +1,7 @@
 //! Encodes commands as Redis expects them: RESP arrays of strings.
 //!
 //! A command's arguments are encoded while the command is built, each once. Commands that are sent together share one
-//! buffer, which records the tag of each, so that a cluster's commands can be distributed to its servers.
+//! buffer, which records the slot of each, so that a cluster's commands can be distributed to its servers.
 
 use std::io;
 
@@ -9,24 +9,22 @@ use bytes::Bytes;
 use redis::RedisWrite;
 use smallvec::{SmallVec, smallvec};
 
-use crate::store::key::Tag;
-
 /// The encoded arguments of one command.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     bytes: Vec<u8>,
     count: usize,
 }
 
 impl Arguments {
     /// Removes all arguments, and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
     }
 
     /// Adds all arguments of another command.
-    pub(super) fn extend(&mut self, other: &Self) {
+    pub(crate) fn extend(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
         self.count += other.count;
     }
@@ -70,7 +68,7 @@ impl Drop for NextArgument<'_> {
 
 /// Encoded commands, in the order in which Redis is to execute them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pipeline {
+pub(crate) struct Pipeline {
     bytes: Vec<u8>,
     count: usize,
     units: Units,
@@ -82,19 +80,19 @@ type Units = SmallVec<[Unit; 1]>;
 
 /// The commands that masters must execute, although their replies may lag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Masters {
+pub(crate) enum Masters {
     /// All commands.
     #[default]
     Always,
-    /// Those with keys of this tag.
-    Of(Option<Tag>),
+    /// Those with keys in this slot.
+    Of(Option<u16>),
 }
 
 /// Commands of a pipeline that are sent to one server, together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
-    /// The tag of the commands' keys; `None` if they have no keys.
-    pub(super) tag: Option<Tag>,
+    /// The slot of the commands' keys; `None` if they have no keys, or there is a single server.
+    pub(super) slot: Option<u16>,
     /// Number of commands.
     pub(super) commands: usize,
     /// Number of bytes of the encoded commands.
@@ -106,72 +104,72 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    fn of(tag: Option<Tag>, commands: usize, bytes: usize) -> Self {
-        Self { tag, commands, bytes, may_lag: false, fails_if_divided: false }
+    fn of(slot: Option<u16>, commands: usize, bytes: usize) -> Self {
+        Self { slot, commands, bytes, may_lag: false, fails_if_divided: false }
     }
 }
 
 impl Pipeline {
     /// Creates a pipeline of one command.
-    pub(super) fn of(arguments: &Arguments, tag: Option<Tag>) -> Self {
+    pub(crate) fn of(arguments: &Arguments, slot: Option<u16>) -> Self {
         let mut pipeline = Self::default();
-        pipeline.push(arguments, tag);
+        pipeline.push(arguments, slot);
         pipeline
     }
 
     /// Adds a command, as a unit of its own.
-    pub(super) fn push(&mut self, arguments: &Arguments, tag: Option<Tag>) {
+    pub(crate) fn push(&mut self, arguments: &Arguments, slot: Option<u16>) {
         let start = self.bytes.len();
         push_head(&mut self.bytes, b'*', arguments.count);
         self.bytes.extend_from_slice(&arguments.bytes);
         self.count += 1;
-        self.units.push(Unit::of(tag, 1, self.bytes.len() - start));
+        self.units.push(Unit::of(slot, 1, self.bytes.len() - start));
     }
 
     /// Makes the last command fail at once while its keys are divided between two masters.
-    pub(super) fn fail_if_divided(&mut self) {
+    pub(crate) fn fail_if_divided(&mut self) {
         if let Some(unit) = self.units.last_mut() {
             unit.fails_if_divided = true;
         }
     }
 
     /// Reserves capacity for `count` commands like those so far.
-    pub(super) fn reserve(&mut self, count: usize) {
+    pub(crate) fn reserve(&mut self, count: usize) {
         self.bytes.reserve(self.bytes.len().div_ceil(self.count.max(1)) * count);
         self.units.reserve(count);
     }
 
     /// Adds a command that has no arguments but its name.
-    pub(super) fn push_name(&mut self, name: &str) {
+    pub(crate) fn push_name(&mut self, name: &str) {
         let mut arguments = Arguments::default();
         arguments.write_arg(name.as_bytes());
         self.push(&arguments, None);
     }
 
     /// Makes all commands so far one unit.
-    pub(super) fn unite(mut self) -> Self {
-        let tag = self.units.iter().find_map(|unit| unit.tag);
-        self.units = smallvec![Unit::of(tag, self.count, self.bytes.len())];
+    pub(crate) fn unite(mut self) -> Self {
+        let slot = self.units.iter().find_map(|unit| unit.slot);
+        self.units = smallvec![Unit::of(slot, self.count, self.bytes.len())];
         self
     }
 
     /// Marks the commands so far, which only read, as commands whose replies may lag.
-    pub(super) fn let_lag(&mut self) {
+    pub(crate) fn let_lag(&mut self) {
         self.units.iter_mut().for_each(|unit| unit.may_lag = true);
     }
 
     /// Sets which commands masters must execute.
-    pub(super) fn with_masters(self, masters: Masters) -> Self {
+    pub(crate) fn with_masters(self, masters: Masters) -> Self {
         Self { masters, ..self }
     }
 
     /// Returns true if a replica may execute a unit's commands.
     pub(super) fn may_lag(&self, unit: &Unit) -> bool {
-        unit.may_lag && matches!(self.masters, Masters::Of(tag) if tag != unit.tag || tag.is_none())
+        unit.may_lag && matches!(self.masters, Masters::Of(slot) if slot != unit.slot || slot.is_none())
     }
 
     /// Adds all commands of another pipeline, which keeps only their number.
-    pub(super) fn append(&mut self, other: &mut Self) {
+    pub(crate) fn append(&mut self, other: &mut Self) {
         if self.bytes.is_empty() {
             std::mem::swap(&mut self.bytes, &mut other.bytes);
         } else {
@@ -186,12 +184,12 @@ impl Pipeline {
     }
 
     /// Returns the number of commands.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.count
     }
 
     /// Returns true if there are no commands.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
 

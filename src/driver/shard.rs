@@ -17,13 +17,12 @@ use redis::RedisWrite as _;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
-use crate::store::cluster::Cluster;
-use crate::store::encode::{Arguments, Pipeline};
-use crate::store::error::Error;
-use crate::store::key::Tag;
-use crate::store::reply::Reply;
-use crate::store::topology::{Node, Topology, slot};
-use crate::store::wire::{Connection, Listener};
+use crate::driver::cluster::Cluster;
+use crate::driver::encode::{Arguments, Pipeline};
+use crate::driver::error::Error;
+use crate::driver::reply::Reply;
+use crate::driver::topology::{Node, Topology};
+use crate::driver::wire::{Connection, Listener};
 
 /// Number of messages that wait to be taken. Further messages are lost with their subscriptions.
 const MOST_WAITING: usize = 100_000;
@@ -34,8 +33,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Number of seconds without a response after which a master counts as dead.
 const MOST_SILENT: u32 = 4;
 
-/// A channel, with the tag that determines its slot.
-pub(super) type Channel = (Tag, String);
+/// A channel, with its slot.
+pub(crate) type Channel = (u16, String);
 
 /// What the connections and handles of one listener share.
 #[derive(Default)]
@@ -56,7 +55,7 @@ struct State {
 
 /// A channel that is wanted.
 struct Wanted {
-    tag: Tag,
+    slot: u16,
     /// Number of the connection over which it is subscribed to; `None` if it is lost.
     over: Option<u64>,
 }
@@ -100,7 +99,7 @@ impl Shared {
         let State { channels, connections, .. } = &mut *state;
         let mut has_lost = false;
         for wanted in channels.values_mut().filter(|wanted| wanted.over.is_some()) {
-            let owner = topology.owner(slot(wanted.tag)).and_then(|owner| connections.get(owner));
+            let owner = topology.owner(wanted.slot).and_then(|owner| connections.get(owner));
             if owner.map(|connection| connection.number) != wanted.over {
                 wanted.over = None;
                 has_lost = true;
@@ -114,7 +113,7 @@ impl Shared {
     fn lost(&self) -> Vec<Channel> {
         let state = self.state();
         let lost = state.channels.iter().filter(|(_, wanted)| wanted.over.is_none());
-        lost.map(|(name, wanted)| (wanted.tag, name.clone())).collect()
+        lost.map(|(name, wanted)| (wanted.slot, name.clone())).collect()
     }
 }
 
@@ -182,18 +181,18 @@ impl Drop for Receiver {
 }
 
 /// The messages of all masters.
-pub(super) struct Messages(mpsc::Receiver<(String, String)>);
+pub(crate) struct Messages(mpsc::Receiver<(String, String)>);
 
 impl Messages {
     /// Waits for the next message, and returns its channel and text; `None` once all subscriptions have been dropped.
-    pub(super) async fn next(&mut self) -> Option<(String, String)> {
+    pub(crate) async fn next(&mut self) -> Option<(String, String)> {
         self.0.recv().await
     }
 }
 
 /// Subscriptions at all masters. Clones share them.
 #[derive(Clone)]
-pub(super) struct Subscriptions {
+pub(crate) struct Subscriptions {
     cluster: Cluster,
     messages: mpsc::Sender<(String, String)>,
     shared: Arc<Shared>,
@@ -201,20 +200,20 @@ pub(super) struct Subscriptions {
 
 impl Subscriptions {
     /// Begins without subscriptions.
-    pub(super) fn open(cluster: &Cluster) -> (Self, Messages) {
+    pub(crate) fn open(cluster: &Cluster) -> (Self, Messages) {
         let (messages, receiver) = mpsc::channel(MOST_WAITING);
         (Self { cluster: cluster.clone(), messages, shared: Arc::default() }, Messages(receiver))
     }
 
     /// Subscribes to these channels, as far as their masters respond. Makes one round trip to each of the masters.
-    pub(super) async fn subscribe(&self, channels: Vec<Channel>) {
-        let wanted = channels.iter().map(|(tag, name)| (name.clone(), Wanted { tag: *tag, over: None }));
+    pub(crate) async fn subscribe(&self, channels: Vec<Channel>) {
+        let wanted = channels.iter().map(|(slot, name)| (name.clone(), Wanted { slot: *slot, over: None }));
         self.shared.state().channels.extend(wanted);
         self.settle(channels).await;
     }
 
     /// Unsubscribes from these channels. Masters that do not respond have lost their subscriptions anyway.
-    pub(super) async fn unsubscribe(&self, channels: &[Channel]) {
+    pub(crate) async fn unsubscribe(&self, channels: &[Channel]) {
         let mut pipelines: HashMap<u64, (Connection, Pipeline)> = HashMap::new();
         {
             let mut state = self.shared.state();
@@ -236,7 +235,7 @@ impl Subscriptions {
     }
 
     /// Waits until channels are lost, and then for a moment.
-    pub(super) async fn wait_for_loss(&self) {
+    pub(crate) async fn wait_for_loss(&self) {
         if self.shared.lost().is_empty() {
             self.shared.bell.notified().await;
         }
@@ -245,7 +244,7 @@ impl Subscriptions {
 
     /// Subscribes to the lost channels again, at the masters that serve them now. Returns those that are not lost any
     /// more, on which messages may have been missed.
-    pub(super) async fn subscribe_again(&self) -> Vec<Channel> {
+    pub(crate) async fn subscribe_again(&self) -> Vec<Channel> {
         self.cluster.refresh().await;
         let lost = self.shared.lost();
         self.settle(lost.clone()).await;
@@ -260,7 +259,7 @@ impl Subscriptions {
         let topology = self.cluster.topology();
         let mut of_nodes: HashMap<Node, Vec<Channel>> = HashMap::new();
         for channel in channels {
-            if let Some(owner) = topology.owner(slot(channel.0)) {
+            if let Some(owner) = topology.owner(channel.0) {
                 of_nodes.entry(owner.clone()).or_default().push(channel);
             }
         }
@@ -312,7 +311,7 @@ impl Subscriptions {
     }
 
     /// Notices channels whose slots have other masters now. Makes no round trip.
-    pub(super) fn check(&self) {
+    pub(crate) fn check(&self) {
         self.shared.lose_misplaced(&self.cluster.topology());
     }
 }

@@ -3,8 +3,8 @@
 //! Every node of the cluster knows the topology. It is read when the cluster is opened, from time to time, and whenever
 //! a reply or a broken connection shows that it has changed.
 //!
-//! Not here: how a pipeline is distributed and what a reply means for it (`store::distribution`), and what is known of
-//! the topology (`store::known`).
+//! Not here: how a pipeline is distributed and what a reply means for it (`driver::distribution`), and what is known of
+//! the topology (`driver::known`).
 //!
 //! # Why not the client of the `redis` crate
 //! Its cluster connection rejects pipelines of several slots. One that is aimed at a node is retried as a whole if any
@@ -22,18 +22,18 @@ use redis::{ConnectionInfo, RedisError, RedisWrite as _};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::store::OpenError;
-use crate::store::distribution::{Distribution, Group, Outlook};
-use crate::store::encode::{Arguments, Pipeline};
-use crate::store::error::Error;
-use crate::store::known::{self, Known};
-use crate::store::metric;
-use crate::store::peer::Peer;
-use crate::store::pool::{EXCHANGE, Pool, Server};
-use crate::store::replica::{PATIENCE, Replicas};
-use crate::store::reply::{Replies, Reply};
-use crate::store::topology::{Node, Topology};
-use crate::store::wire::{self, Connection, Listener};
+use crate::driver::distribution::{Distribution, Group, Outlook};
+use crate::driver::encode::{Arguments, Pipeline};
+use crate::driver::error::Error;
+use crate::driver::error::OpenError;
+use crate::driver::known::{self, Known};
+use crate::driver::metric;
+use crate::driver::peer::Peer;
+use crate::driver::pool::{EXCHANGE, Pool, Server};
+use crate::driver::replica::{PATIENCE, Replicas};
+use crate::driver::reply::{Replies, Reply};
+use crate::driver::topology::{Node, Topology};
+use crate::driver::wire::{self, Connection, Listener};
 
 /// Time after which a command that is still redirected fails, and time since which a master must have been unreachable
 /// for a command to fail at its first attempt.
@@ -56,7 +56,7 @@ const STALE: Duration = Duration::from_secs(30);
 
 /// Connections to all masters of a cluster.
 #[derive(Clone)]
-pub(super) struct Cluster {
+pub(crate) struct Cluster {
     state: Arc<State>,
     pools: Arc<Mutex<HashMap<Node, Pool>>>,
     /// Number of connections of each lane to each master.
@@ -80,12 +80,16 @@ struct State {
 }
 
 impl Cluster {
-    /// Connects to the cluster of which the seeds are nodes, and reads its topology.
-    pub(super) async fn connect(seeds: Vec<ConnectionInfo>, size: u32) -> Result<Self, OpenError> {
+    /// Connects to the cluster of which the seeds are nodes, and reads its topology. Watches the master of a slot.
+    pub(super) async fn connect(
+        seeds: Vec<ConnectionInfo>,
+        size: u32,
+        watched: u16,
+    ) -> Result<Self, OpenError> {
         let state = State {
             seeds,
             home: Handle::current(),
-            known: Known::default(),
+            known: Known::new(watched),
             reading: tokio::sync::Mutex::default(),
             is_refreshing: AtomicBool::default(),
             peers: Mutex::default(),

@@ -16,14 +16,13 @@ use redis::{Client, ConnectionInfo, RedisError};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use crate::store::OpenError;
-use crate::store::cache::Cache;
-use crate::store::encode::Pipeline;
-use crate::store::error::Error;
-use crate::store::peer::Peer;
-use crate::store::reply::Replies;
-use crate::store::sentinel::{self, Sentinel};
-use crate::store::wire::{Connection, Listener};
+use crate::driver::encode::Pipeline;
+use crate::driver::error::Error;
+use crate::driver::error::OpenError;
+use crate::driver::peer::Peer;
+use crate::driver::reply::Replies;
+use crate::driver::sentinel::{self, Sentinel};
+use crate::driver::wire::{Connection, Listener};
 use crate::worker;
 
 /// Default timeout for obtaining a usable connection.
@@ -82,10 +81,17 @@ impl Server {
     }
 }
 
+/// What keeps values that are read over tracking connections.
+pub(crate) trait Tracker: Send + Sync {
+    /// Begins anew over a new connection to the server of this generation. Returns the listener of that connection, to
+    /// which the server pushes the keys that change.
+    fn listen(&self, generation: u64) -> Box<dyn Listener>;
+}
+
 /// A pool of connections, each replaced when it breaks. Each lane has connections of its own, since the tasks of
 /// connections run on the thread that opens them.
 #[derive(Clone)]
-pub(super) struct Pool {
+pub(crate) struct Pool {
     server: Server,
     /// Timeout for obtaining a usable connection.
     connect: Duration,
@@ -95,8 +101,8 @@ pub(super) struct Pool {
     peer: Arc<Peer>,
     /// The runtime that opened the pool. It runs the connections that several threads share.
     home: Handle,
-    /// The cache of the records that are read over these connections, if any.
-    cache: Option<Cache>,
+    /// What tracks the keys that are read over these connections, if anything does.
+    tracker: Option<Arc<dyn Tracker>>,
 }
 
 type Links = bb8::Pool<Manager>;
@@ -112,7 +118,7 @@ impl Pool {
 
     /// Creates a pool of `size` connections for each lane. Those that all lanes share run on the runtime `home`.
     pub(super) fn new(server: Server, size: u32, peer: Arc<Peer>, home: Handle) -> Self {
-        Self { server, connect: CONNECT, size, lanes: lanes(worker::MOST + 1), peer, home, cache: None }
+        Self { server, connect: CONNECT, size, lanes: lanes(worker::MOST + 1), peer, home, tracker: None }
     }
 
     /// Returns the same pool with another timeout for obtaining a connection.
@@ -142,16 +148,21 @@ impl Pool {
 
     fn manager(&self, lane: usize) -> Manager {
         let home = (lane == 0).then(|| self.home.clone());
-        Manager { server: self.server.clone(), peer: Arc::clone(&self.peer), home, cache: self.cache.clone() }
+        Manager {
+            server: self.server.clone(),
+            peer: Arc::clone(&self.peer),
+            home,
+            tracker: self.tracker.clone(),
+        }
     }
 
     /// Returns the state of the server.
-    pub(super) fn peer(&self) -> &Arc<Peer> {
+    pub(crate) fn peer(&self) -> &Arc<Peer> {
         &self.peer
     }
 
     /// Returns a client of the server, which creates connections outside the pool.
-    pub(super) async fn client(&self) -> Result<Client, RedisError> {
+    pub(crate) async fn client(&self) -> Result<Client, RedisError> {
         Client::open(self.server.find().await?)
     }
 
@@ -160,12 +171,11 @@ impl Pool {
         Self { size: 1, lanes: lanes(1), ..self.clone() }
     }
 
-    /// Returns a separate pool with a single connection for all lanes, over which the server tracks what this cache
-    /// keeps. Connects once, so that a server that cannot track keys is rejected.
-    pub(super) async fn tracking(&self, cache: Cache) -> Result<Self, OpenError> {
-        let pool = Self { size: 1, lanes: lanes(1), cache: Some(cache), ..self.clone() };
-        pool.check().await.map_err(OpenError::Untracked)?;
-        Ok(pool)
+    /// Returns a separate pool with a single connection for all lanes, over which the server tracks the keys that
+    /// are read. Connects once, so that a server that cannot track keys is rejected.
+    pub(crate) async fn tracking(&self, tracker: Arc<dyn Tracker>) -> Result<Self, RedisError> {
+        let pool = Self { size: 1, lanes: lanes(1), tracker: Some(tracker), ..self.clone() };
+        pool.check().await.map(|()| pool)
     }
 
     /// Returns the number of times the server was restarted or replaced by another server.
@@ -268,7 +278,7 @@ pub(super) struct Manager {
     peer: Arc<Peer>,
     /// The runtime that runs the connections; `None` for the caller's.
     home: Option<Handle>,
-    cache: Option<Cache>,
+    tracker: Option<Arc<dyn Tracker>>,
 }
 
 impl ManageConnection for Manager {
@@ -278,7 +288,7 @@ impl ManageConnection for Manager {
     async fn connect(&self) -> Result<Link, RedisError> {
         // Read before connecting, so that a connection made during a replacement is itself replaced.
         let generation = self.peer.generation();
-        let listener = self.cache.as_ref().map(|cache| cache.listen(generation));
+        let listener = self.tracker.as_ref().map(|tracker| tracker.listen(generation));
         let server = self.server.clone();
         // The timeout is part of the task, so that a task does not outlive its caller by more.
         let connecting = async move {

@@ -1,8 +1,8 @@
 //! The replicas of a cluster that are read.
 //!
-//! What a replica does not answer with data, or not in time, is read from its master (`store::distribution`).
+//! What a replica does not answer with data, or not in time, is read from its master (`driver::distribution`).
 //!
-//! Not here: which replicas are close enough behind their masters (`store::lag`).
+//! Not here: which replicas are close enough behind their masters (`driver::lag`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::store::pool::Pool;
-use crate::store::topology::Node;
+use crate::driver::pool::Pool;
+use crate::driver::topology::Node;
 
 /// Time by which a replica that is read may be behind its master.
-pub(super) const MOST_LAG: Duration = Duration::from_secs(5);
+pub(crate) const MOST_LAG: Duration = Duration::from_secs(5);
 /// Time after which the master is asked instead of a replica.
 pub(super) const PATIENCE: Duration = Duration::from_millis(500);
 

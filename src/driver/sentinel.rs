@@ -10,8 +10,8 @@ use std::time::Duration;
 use redis::{ConnectionInfo, ErrorKind, FromRedisValue as _, RedisError, Value};
 use tokio::time::timeout;
 
-use crate::store::error::Error;
-use crate::store::wire::{self, Connection};
+use crate::driver::error::Error;
+use crate::driver::wire::{self, Connection};
 
 /// Timeout of one sentinel's response.
 const ASKED: Duration = Duration::from_millis(500);

@@ -3,7 +3,7 @@
 //! The format is RESP2, and the types of RESP3 that a server may send as well
 //! (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
 //!
-//! Not here: receiving (`store::wire`), or what a command's reply means (the domain modules).
+//! Not here: receiving (`driver::wire`), or what a command's reply means (the domain modules).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const MOST_BYTES: usize = 512 << 20;
 const MOST_ELEMENTS: usize = 1 << 30;
 
 /// Returns the size of a text of this length, or of a null, as [`Replies::size`] counts it.
-pub(super) fn size_of_text(length: Option<usize>) -> u64 {
+pub(crate) fn size_of_text(length: Option<usize>) -> u64 {
     let bytes = match length {
         Some(length) => length + digits(length) + "$\r\n\r\n".len(),
         None => "$-1\r\n".len(),
@@ -27,7 +27,7 @@ pub(super) fn size_of_text(length: Option<usize>) -> u64 {
 }
 
 /// Returns the size of an array of these texts and nulls, as [`Replies::size`] counts it.
-pub(super) fn size_of_texts(lengths: impl ExactSizeIterator<Item = Option<usize>>) -> u64 {
+pub(crate) fn size_of_texts(lengths: impl ExactSizeIterator<Item = Option<usize>>) -> u64 {
     let head = digits(lengths.len()) + "*\r\n".len() + size_of::<Value>();
     head as u64 + lengths.map(size_of_text).sum::<u64>()
 }
@@ -239,7 +239,7 @@ fn malformed(detail: &'static str) -> RedisError {
 
 /// Replies to one pipeline, in order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Replies {
+pub(crate) struct Replies {
     received: Arc<Received>,
     /// Number of elements in all replies.
     elements: u64,
@@ -283,7 +283,7 @@ impl Replies {
     }
 
     /// Returns the number of elements in all replies.
-    pub(super) fn elements(&self) -> u64 {
+    pub(crate) fn elements(&self) -> u64 {
         self.elements
     }
 
@@ -298,17 +298,17 @@ impl Replies {
     }
 
     /// Returns the replies' size in memory, in bytes, once they are decoded.
-    pub(super) fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.received.bytes.len() as u64 + self.elements * size_of::<Value>() as u64
     }
 
     /// Returns one reply; `None` if there are fewer.
-    pub(super) fn one(&self, index: usize) -> Option<Answer> {
+    pub(crate) fn one(&self, index: usize) -> Option<Answer> {
         self.answer(index..index + 1, false)
     }
 
     /// Returns `count` replies from `first` on, as a list; `None` if there are fewer.
-    pub(super) fn list(&self, first: usize, count: usize) -> Option<Answer> {
+    pub(crate) fn list(&self, first: usize, count: usize) -> Option<Answer> {
         self.answer(first..first + count, true)
     }
 
@@ -328,14 +328,14 @@ impl Replies {
     }
 
     /// Returns all replies, one after another.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Reply<'_>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Reply<'_>> {
         self.range(0..self.len())
     }
 }
 
 /// What Redis answered to a command, or to several commands as one.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     received: Arc<Received>,
     /// The positions of the replies among those received together.
     replies: Range<usize>,
@@ -345,22 +345,22 @@ pub(super) struct Answer {
 
 impl Answer {
     /// Returns the replies, one after another.
-    pub(super) fn replies(&self) -> impl ExactSizeIterator<Item = Reply<'_>> {
+    pub(crate) fn replies(&self) -> impl ExactSizeIterator<Item = Reply<'_>> {
         self.replies.clone().map(|index| self.received.reply(index).unwrap_or_default())
     }
 
     /// Returns the first reply.
-    pub(super) fn reply(&self) -> Reply<'_> {
+    pub(crate) fn reply(&self) -> Reply<'_> {
         self.received.reply(self.replies.start).unwrap_or_default()
     }
 
     /// Returns true if the replies form a list.
-    pub(super) fn is_list(&self) -> bool {
+    pub(crate) fn is_list(&self) -> bool {
         self.is_list
     }
 
     /// Returns the answer as a tree of values: several replies form an array.
-    pub(super) fn value(&self) -> Result<Value, RedisError> {
+    pub(crate) fn value(&self) -> Result<Value, RedisError> {
         if self.is_list {
             self.replies().map(Reply::value).collect::<Result<_, _>>().map(Value::Array)
         } else {
@@ -371,7 +371,7 @@ impl Answer {
 
 /// One complete reply, or an element of one. The default is an empty reply, which has no type.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reply<'a> {
+pub(crate) struct Reply<'a> {
     bytes: &'a [u8],
     /// The reply's outermost element, which is read once.
     element: Option<Element<'a>>,
@@ -384,7 +384,7 @@ impl<'a> Reply<'a> {
     }
 
     /// Returns the code of an error reply, such as `WRONGTYPE`; `None` if the reply is no error.
-    pub(super) fn error_code(self) -> Option<&'a [u8]> {
+    pub(crate) fn error_code(self) -> Option<&'a [u8]> {
         self.error()?.split(|byte| *byte == b' ').next()
     }
 
@@ -395,7 +395,7 @@ impl<'a> Reply<'a> {
     }
 
     /// Returns the error if the reply is one.
-    pub(super) fn check(self) -> Result<(), RedisError> {
+    pub(crate) fn check(self) -> Result<(), RedisError> {
         if self.error_code().is_none() {
             return Ok(());
         }
@@ -406,42 +406,42 @@ impl<'a> Reply<'a> {
     }
 
     /// Returns a string's bytes; `None` for other types.
-    pub(super) fn string(self) -> Option<&'a [u8]> {
+    pub(crate) fn string(self) -> Option<&'a [u8]> {
         let element =
             self.element.filter(|element| matches!(element.kind, b'$' | b'+') && !element.is_null)?;
         Some(element.content)
     }
 
     /// Returns a string as text; `None` if it is not UTF-8, and for other types.
-    pub(super) fn text(self) -> Option<&'a str> {
+    pub(crate) fn text(self) -> Option<&'a str> {
         std::str::from_utf8(self.string()?).ok()
     }
 
     /// Returns a number, or the number that a string contains; `None` for everything else.
-    pub(super) fn integer(self) -> Option<i64> {
+    pub(crate) fn integer(self) -> Option<i64> {
         let element =
             self.element.filter(|element| matches!(element.kind, b':' | b'$') && !element.is_null)?;
         integer(element.content)
     }
 
     /// Returns a number that is not negative, or one that a string contains; `None` for everything else.
-    pub(super) fn count(self) -> Option<u64> {
+    pub(crate) fn count(self) -> Option<u64> {
         self.integer()?.try_into().ok()
     }
 
     /// Returns true for a null.
-    pub(super) fn is_null(self) -> bool {
+    pub(crate) fn is_null(self) -> bool {
         self.element.is_some_and(|element| element.is_null)
     }
 
     /// Returns the elements of an array, or of a pushed message; `None` for other types.
-    pub(super) fn elements(self) -> Option<Elements<'a>> {
+    pub(crate) fn elements(self) -> Option<Elements<'a>> {
         let array = self.element.filter(|element| matches!(element.kind, b'*' | b'>') && !element.is_null)?;
         Some(Elements { bytes: &self.bytes[array.end..], left: array.children })
     }
 
     /// Returns the reply as a tree of values.
-    pub(super) fn value(self) -> Result<Value, RedisError> {
+    pub(crate) fn value(self) -> Result<Value, RedisError> {
         let mut elements = Elements { bytes: self.bytes, left: 1 };
         elements.value().unwrap_or_else(|| Err(malformed("it is empty")))
     }
@@ -457,7 +457,7 @@ fn rejection_in_script(message: &[u8]) -> Option<&[u8]> {
 
 /// The elements of an array, or replies one after another.
 #[derive(Clone, Debug)]
-pub(super) struct Elements<'a> {
+pub(crate) struct Elements<'a> {
     bytes: &'a [u8],
     left: usize,
 }

@@ -32,11 +32,11 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::store::encode::{Pipeline, Unit};
-use crate::store::error::Error;
-use crate::store::metric;
-use crate::store::reply::{Replies, Reply, Scanner};
-use crate::store::topology::{Node, Topology, slot};
+use crate::driver::encode::{Pipeline, Unit};
+use crate::driver::error::Error;
+use crate::driver::metric;
+use crate::driver::reply::{Replies, Reply, Scanner};
+use crate::driver::topology::{Node, Topology};
 
 /// Number of redirects of a command after which its unit waits, because the masters do not agree.
 const MOST_REDIRECTS: usize = 4;
@@ -301,7 +301,7 @@ impl Distribution {
                 unit,
                 is_transaction: bytes[range.clone()].starts_with(MULTI),
                 bytes: range,
-                slot: unit.tag.map(slot),
+                slot: unit.slot,
                 target: Target::Owner,
                 progress: Progress::Open,
                 answered: Vec::new(),
@@ -490,9 +490,8 @@ mod tests {
     use redis::{ErrorKind, RedisWrite as _};
 
     use super::*;
-    use crate::model::id::UserId;
-    use crate::store::encode::{Arguments, Masters};
-    use crate::store::key::Tag;
+    use crate::driver::encode::{Arguments, Masters};
+    use crate::driver::topology::slot;
 
     fn node(port: u16) -> Node {
         Node { host: "host".to_owned(), port }
@@ -504,8 +503,8 @@ mod tests {
         Topology::read(Reply::new(reply), &node(1)).unwrap()
     }
 
-    fn tag(user: u64) -> Tag {
-        Tag::User(UserId::new(user).unwrap())
+    fn slot_of(user: u64) -> u16 {
+        slot(&format!("u{user}"))
     }
 
     fn arguments(words: &[&str]) -> Arguments {
@@ -522,7 +521,7 @@ mod tests {
         for (user, commands) in units {
             let mut unit = Pipeline::default();
             for _ in 0..*commands {
-                unit.push(&arguments(&["ECHO", &number.to_string()]), Some(tag(*user)));
+                unit.push(&arguments(&["ECHO", &number.to_string()]), Some(slot_of(*user)));
                 number += 1;
             }
             all.append(&mut unit.unite());
@@ -683,12 +682,12 @@ mod tests {
         for (answer, is_final) in answers.into_iter().zip([true, true, true, false, false]) {
             let mut pipeline = pipeline(&[(1, 1), (2, 1)]);
             pipeline.let_lag();
-            let mut distribution = Distribution::of(pipeline.with_masters(Masters::Of(Some(tag(2)))));
+            let mut distribution = Distribution::of(pipeline.with_masters(Masters::Of(Some(slot_of(2)))));
             distribution.prefer_replicas(|_| Some(node(9)));
             let groups = distribution.groups(&topology());
             let [one, other] = &groups[..] else { panic!("two groups") };
             let (replica, master) = if one.is_replica() { (one, other) } else { (other, one) };
-            assert_eq!((&replica.node, master.is_replica()), (&node(9), false), "a tag may require masters");
+            assert_eq!((&replica.node, master.is_replica()), (&node(9), false), "a slot may require masters");
             distribution.settle(master, Ok(all_equal("OK", 1)), true);
             distribution.settle(replica, Ok(Replies::gather([Reply::new(answer)].into_iter(), 1)), true);
             assert_eq!(distribution.outlook().is_none(), is_final, "{answer:?}");
@@ -749,7 +748,7 @@ mod tests {
     fn a_transaction_whose_keys_are_at_two_masters_is_not_repeated() {
         let mut transaction = Pipeline::default();
         transaction.push_name("MULTI");
-        transaction.push(&arguments(&["ZADD", "find", "0", "7"]), Some(tag(1)));
+        transaction.push(&arguments(&["ZADD", "find", "0", "7"]), Some(slot_of(1)));
         transaction.push_name("EXEC");
         let mut distribution = Distribution::of(transaction.unite());
         let group = distribution.groups(&topology()).pop().unwrap();
@@ -763,9 +762,9 @@ mod tests {
     /// Returns a call of a script that fails if its keys are divided, and a command that waits.
     fn divisible() -> Pipeline {
         let mut pipeline = Pipeline::default();
-        pipeline.push(&arguments(&["EVALSHA", "digest", "2", "posts", "cold"]), Some(tag(1)));
+        pipeline.push(&arguments(&["EVALSHA", "digest", "2", "posts", "cold"]), Some(slot_of(1)));
         pipeline.fail_if_divided();
-        pipeline.push(&arguments(&["EVALSHA", "digest", "2", "posts", "gone"]), Some(tag(1)));
+        pipeline.push(&arguments(&["EVALSHA", "digest", "2", "posts", "gone"]), Some(slot_of(1)));
         pipeline
     }
 
