@@ -1022,6 +1022,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_key_of_a_cluster_is_in_the_slot_of_its_tag() {
+        let (keys, user) = (Keys::new("ff:", 16_384), UserId::new(7).unwrap());
+        assert_eq!(keys.user(user).slot(), None);
+        let keys = keys.sharded(true);
+        assert_eq!(
+            [keys.user(user), keys.secret(user), keys.layout()].map(|key| key.slot()),
+            [Some(12_568), Some(12_568), Some(7_233)]
+        );
+        assert_eq!(keys.names(12).slot(), Some(slot("n12")));
+    }
+
+    #[test]
     fn the_format_of_keys_is_part_of_the_stored_data() {
         let keys = Keys::new("ff:", 16_384);
         let user = UserId::new(7).unwrap();
