@@ -15,10 +15,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -108,7 +109,7 @@ struct Mailbox {
 
 impl Mailbox {
     fn put(&self, changes: Changes) {
-        lock(&self.changes).add(changes);
+        self.changes.lock().add(changes);
         self.bell.notify_one();
     }
 }
@@ -130,7 +131,7 @@ struct Mailboxes {
 
 impl Listeners {
     fn put(&self, user: UserId, changes: &Changes) {
-        for mailbox in lock(&self.all).of.get(&user).into_iter().flatten() {
+        for mailbox in self.all.lock().of.get(&user).into_iter().flatten() {
             mailbox.put(changes.clone());
         }
     }
@@ -142,18 +143,18 @@ impl Listeners {
     }
 
     fn users(&self) -> Vec<UserId> {
-        lock(&self.all).of.keys().copied().collect()
+        self.all.lock().of.keys().copied().collect()
     }
 
     /// Returns the users to subscribe to and the users to unsubscribe from since the last call.
     fn settle(&self) -> (Vec<UserId>, Vec<UserId>) {
-        let mut all = lock(&self.all);
+        let mut all = self.all.lock();
         let unsettled = std::mem::take(&mut all.unsettled);
         unsettled.into_iter().partition(|user| all.of.contains_key(user))
     }
 
     fn change(&self, user: UserId, change: impl FnOnce(&mut Vec<Arc<Mailbox>>)) {
-        let mut all = lock(&self.all);
+        let mut all = self.all.lock();
         let mailboxes = all.of.entry(user).or_default();
         change(mailboxes);
         if mailboxes.is_empty() {
@@ -179,7 +180,7 @@ impl Listener {
     pub async fn changes(&mut self) -> Changes {
         loop {
             let is_rung = timeout_at(self.poll_at, self.mailbox.bell.notified()).await.is_ok();
-            let changes = std::mem::take(&mut *lock(&self.mailbox.changes));
+            let changes = std::mem::take(&mut *self.mailbox.changes.lock());
             if !is_rung {
                 let due = std::mem::replace(&mut self.poll_at, Instant::now() + POLL_INTERVAL);
                 let mut all = Changes::that_polls_find(due);
@@ -354,7 +355,7 @@ struct Pulled {
 
 impl Pulled {
     fn put(&self, author: UserId) {
-        let mut authors = lock(&self.authors);
+        let mut authors = self.authors.lock();
         if authors.len() <= MOST_PULLED {
             authors.insert(author);
         }
@@ -364,7 +365,7 @@ impl Pulled {
 
     /// Removes and returns up to `most` authors; returns `None` if the set has overflowed.
     fn take(&self, most: usize) -> Option<Vec<UserId>> {
-        let mut authors = lock(&self.authors);
+        let mut authors = self.authors.lock();
         if authors.len() > MOST_PULLED {
             authors.clear();
             return None;
@@ -393,10 +394,6 @@ async fn tune(
 
 fn too_slow() -> Error {
     Broken::GaveUp("pub/sub: Redis does not respond").into()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 use std::hash::Hash;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::model::clock::Day;
 
@@ -21,18 +22,18 @@ impl<K> Default for Once<K> {
 impl<K: Eq + Hash> Once<K> {
     /// Returns true if the operation is known to have been done on this day.
     pub(super) fn is_done(&self, day: Day, what: &K) -> bool {
-        let done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = self.0.lock();
         done.0 == day && done.1.contains(what)
     }
 
     /// Clears the cache.
     pub(super) fn forget(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.clear();
+        self.0.lock().1.clear();
     }
 
     /// Records that the operation was done on `day`, unless a later day has begun.
     pub(super) fn note(&self, day: Day, what: K) {
-        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut done = self.0.lock();
         if done.0 < day || done.1.len() >= MOST {
             *done = (done.0.max(day), HashSet::new());
         }

@@ -1,7 +1,9 @@
 //! Per-user values, each shared within this process for as long as any caller holds it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use crate::model::id::UserId;
 
@@ -27,7 +29,7 @@ impl<T: Default> PerUser<T> {
     /// Returns the user's value, which callers share while any of them holds it. Once no caller holds it, the
     /// next call creates a new value.
     pub(super) fn of(&self, user: UserId) -> Arc<T> {
-        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut values = self.0.lock();
         if let Some(value) = values.of.get(&user).and_then(Weak::upgrade) {
             return value;
         }
@@ -58,7 +60,7 @@ mod tests {
             values.of(user(number)).store(1, Ordering::Relaxed);
         }
         assert_eq!(values.of(user(1)).load(Ordering::Relaxed), 7);
-        assert!(values.0.lock().unwrap().of.len() <= 2 * FEWEST);
+        assert!(values.0.lock().of.len() <= 2 * FEWEST);
         drop(held);
         assert_eq!(values.of(user(1)).load(Ordering::Relaxed), 0);
     }

@@ -15,12 +15,13 @@ mod visit;
 pub mod write;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use sqlx::QueryBuilder;
 use tracing::Instrument as _;
 
@@ -99,7 +100,7 @@ impl Archive {
     /// Returns the number of open connections; 0 before the archive is opened.
     #[must_use]
     pub fn connections(&self) -> u32 {
-        let opening = self.shared.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let opening = self.shared.opening.lock();
         match opening.as_ref().and_then(|opening| opening.peek()) {
             Some(Ok(pool)) => pool.connections(),
             _ => 0,
@@ -108,7 +109,7 @@ impl Archive {
 
     /// Closes the archive, if it was opened, once the queries under way have completed.
     pub async fn close(&self) {
-        let opening = self.shared.opening.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let opening = self.shared.opening.lock().clone();
         if let Some(Ok(pool)) = opening.as_ref().and_then(|opening| opening.peek()) {
             // If a query is still running or the server is down, the connections close when the process
             // exits.
@@ -184,7 +185,7 @@ impl Shared {
     /// attempt continues even if all its waiters are dropped, because an interruption would leave
     /// half-created tables behind.
     fn opening(&self) -> Opening {
-        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opening = self.opening.lock();
         let has_failed = |opening: &Opening| matches!(opening.peek(), Some(Err(_)));
         match &*opening {
             Some(under_way) if !has_failed(under_way) => under_way.clone(),

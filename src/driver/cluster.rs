@@ -13,11 +13,12 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
+use parking_lot::Mutex;
 use redis::{ConnectionInfo, RedisError, RedisWrite as _};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
@@ -133,14 +134,14 @@ impl Cluster {
 
     /// Returns the number of times a server was restarted, replaced or promoted, as far as this process knows.
     pub(super) fn changes(&self) -> u64 {
-        let peers = lock(&self.state.peers);
+        let peers = self.state.peers.lock();
         let restarts: u64 = peers.values().map(|peer| peer.changes()).sum();
         restarts + self.state.known.changes()
     }
 
     /// Returns the number of open connections.
     pub(super) fn connections(&self) -> u32 {
-        lock(&self.pools).values().map(Pool::connections).sum()
+        self.pools.lock().values().map(Pool::connections).sum()
     }
 
     /// Returns the masters, and whether each was reached when it was last tried.
@@ -296,14 +297,14 @@ impl Cluster {
 
     /// Returns the connections to a node.
     fn pool(&self, node: &Node) -> Pool {
-        let mut pools = lock(&self.pools);
+        let mut pools = self.pools.lock();
         if let Some(pool) = pools.get(node) {
             return pool.clone();
         }
         // Nodes that have left the cluster are not connected to any more.
         let nodes = self.nodes();
         pools.retain(|node, _| nodes.contains(node));
-        let peer = Arc::clone(lock(&self.state.peers).entry(node.clone()).or_default());
+        let peer = Arc::clone(self.state.peers.lock().entry(node.clone()).or_default());
         let server = Server::At(Arc::new(self.state.info(node)));
         let pool = Pool::new(server, self.size, peer, self.state.home.clone()).within(CONNECT);
         let pool = if self.is_apart { pool.apart() } else { pool };
@@ -416,8 +417,4 @@ fn words(words: &[&str]) -> Arguments {
         arguments.write_arg(word.as_bytes());
     }
     arguments
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

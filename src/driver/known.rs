@@ -2,9 +2,10 @@
 //!
 //! Not here: when the topology is read again (`driver::cluster`), and its form (`driver::topology`).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
+use parking_lot::RwLock;
 use tokio::time::Instant;
 
 use crate::driver::metric;
@@ -50,7 +51,7 @@ impl Known {
 
     /// Records what nodes report now: another topology, or `None` if the known one is confirmed.
     pub(super) fn install(&self, reported: Option<Topology>) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         state.at = Instant::now();
         if let Some(topology) = reported {
             self.replace(&mut state, topology);
@@ -60,7 +61,7 @@ impl Known {
     /// Records that a slot has another owner, before anything is sent there: if the slot is watched, the new owner
     /// may have lost its last writes. The rest of the topology stays as old as it is.
     pub(super) fn note_owner(&self, slot: u16, node: Node) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         if state.topology.owner(slot) != Some(&node) {
             let topology = state.topology.with_owner(slot, node);
             self.replace(&mut state, topology);
@@ -68,7 +69,7 @@ impl Known {
     }
 
     fn state(&self) -> State {
-        self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.read().clone()
     }
 
     fn replace(&self, state: &mut State, topology: Topology) {

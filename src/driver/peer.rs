@@ -8,9 +8,9 @@
 //! id reveals this.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use redis::{FromRedisValue as _, InfoDict};
 use tokio::time::Instant;
 
@@ -74,7 +74,7 @@ impl Outage {
     }
 
     fn failures(&self) -> MutexGuard<'_, Option<Failures>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -107,7 +107,7 @@ impl Peer {
         if !replies.errors().any(is_of_replica) {
             return;
         }
-        let mut retirement = self.retirement.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut retirement = self.retirement.lock();
         if self.generation() != generation {
             return;
         }
@@ -132,7 +132,7 @@ impl Peer {
         let asked = connection.query(redis::pipe().cmd("INFO").arg("server")).await;
         let info = asked.ok().and_then(|mut values| InfoDict::from_redis_value(values.pop()?).ok());
         let Some(run_id) = info.and_then(|info| info.get::<String>("run_id")) else { return };
-        let mut known = self.run_id.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.run_id.lock();
         if *known == run_id {
             return;
         }

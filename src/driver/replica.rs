@@ -5,9 +5,10 @@
 //! Not here: which replicas are close enough behind their masters (`driver::lag`).
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use tokio::time::Instant;
 
 use crate::driver::pool::Pool;
@@ -37,20 +38,20 @@ pub(super) struct Replica {
 impl Replicas {
     /// Returns the replica of a master that is to be read; `None` if none is close enough behind.
     pub(super) fn of(&self, master: &Node) -> Option<Node> {
-        let chosen = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let chosen = self.0.read();
         let replica = chosen.get(master).filter(|replica| replica.caught_up_at.elapsed() < MOST_LAG)?;
         Some(replica.node.clone())
     }
 
     /// Returns the connections to a replica; `None` if it is not read any more.
     pub(super) fn pool(&self, node: &Node) -> Option<Pool> {
-        let chosen = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let chosen = self.0.read();
         chosen.values().find(|replica| replica.node == *node).map(|replica| replica.pool.clone())
     }
 
     /// Stops reading a replica that has not answered, until it is chosen again.
     pub(super) fn forget(&self, node: &Node) {
-        let mut chosen = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut chosen = self.0.write();
         chosen.retain(|_, replica| replica.node != *node);
     }
 
@@ -64,7 +65,7 @@ impl WeakReplicas {
     /// Replaces the replicas that are read. Returns false if all handles have been dropped.
     pub(super) fn set(&self, replicas: HashMap<Node, Replica>) -> bool {
         let Some(chosen) = self.0.upgrade() else { return false };
-        *chosen.write().unwrap_or_else(PoisonError::into_inner) = replicas;
+        *chosen.write() = replicas;
         true
     }
 }

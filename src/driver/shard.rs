@@ -9,10 +9,11 @@
 //! It has no sharded subscriptions on a connection to one node.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use redis::RedisWrite as _;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
@@ -69,7 +70,7 @@ struct Numbered {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Marks the channels of a connection as lost, and drops the connection.

@@ -4,9 +4,10 @@
 //! example, `login` reads its payload with a new loader, as the newly signed-in user sees it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use async_graphql::{Context, Pos};
+use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
@@ -126,13 +127,13 @@ impl Scope {
 
     /// Marks a profile as shown to the viewer.
     pub(super) fn show_profile(&self, user: UserId) {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner).push(user);
+        self.shown.lock().push(user);
     }
 
     /// Records the viewer's views of the profiles shown. Runs to completion even if this future is dropped. Makes at
     /// most one round trip.
     pub(super) async fn record_views(&self, tasks: &TaskTracker) {
-        let shown = std::mem::take(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner));
+        let shown = std::mem::take(&mut *self.shown.lock());
         if shown.is_empty() {
             return;
         }

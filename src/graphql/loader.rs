@@ -19,12 +19,13 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use dataloader::BatchFn;
 use dataloader::cached;
 use futures::FutureExt as _;
 use futures::future::try_join;
+use parking_lot::Mutex;
 use tokio::task::unconstrained;
 
 use crate::app::App;
@@ -66,12 +67,12 @@ impl<K: Eq + Hash, V: Clone> Memo<K, V> {
     }
 
     fn get(&self, key: &K) -> Option<V> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+        self.0.lock().get(key).cloned()
     }
 
     /// Caches a result unless the key already has a result. Returns the cached result.
     fn keep(&self, key: K, value: V) -> V {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(value).clone()
+        self.0.lock().entry(key).or_insert(value).clone()
     }
 }
 

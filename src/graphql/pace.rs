@@ -7,8 +7,9 @@
 //! At most one read per wait is not paid before it is made, and the fields of the event's objects are loaded after
 //! payment.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::app::App;
@@ -129,6 +130,6 @@ impl Pace {
     }
 
     fn event(&self) -> MutexGuard<'_, Event> {
-        self.event.lock().unwrap_or_else(PoisonError::into_inner)
+        self.event.lock()
     }
 }

@@ -8,11 +8,12 @@
 use std::collections::HashMap;
 use std::future::pending;
 use std::panic::{AssertUnwindSafe, resume_unwind};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::available_parallelism;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::Instrument as _;
@@ -78,7 +79,7 @@ impl Turns {
     }
 
     fn with_addresses<T>(&self, work: impl FnOnce(&mut HashMap<Option<Address>, Arc<Semaphore>>) -> T) -> T {
-        work(&mut self.0.addresses.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.addresses.lock())
     }
 }
 

@@ -14,7 +14,7 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
 use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::config::HttpConfig;
 use crate::graphql::LARGE_REQUEST;
@@ -93,7 +94,7 @@ impl Memory {
     }
 
     fn lock(&self) -> MutexGuard<'_, Occupied> {
-        self.occupied.lock().unwrap_or_else(PoisonError::into_inner)
+        self.occupied.lock()
     }
 }
 

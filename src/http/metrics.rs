@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::extract::State;
@@ -13,6 +13,7 @@ use metrics::{
     Counter, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use parking_lot::Mutex;
 
 use crate::app::Readiness;
 use crate::app::archive::Transit;
@@ -225,7 +226,7 @@ fn show_masters(masters: &[(String, bool)]) {
         return;
     }
     gauge!("fanfold_redis_masters").set(number(masters.len() as u64));
-    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shown = SHOWN.lock();
     for node in std::mem::take(&mut *shown) {
         gauge!("fanfold_redis_node_up", "node" => node).set(f64::NAN);
     }

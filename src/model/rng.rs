@@ -1,8 +1,8 @@
 //! The random number generator, as an injected dependency.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng};
 
@@ -30,7 +30,7 @@ impl Rng {
     pub fn bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
         // A panic while the lock was held leaves the generator in a usable state.
-        let mut rng = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rng = self.0.lock();
         rng.fill_bytes(&mut bytes);
         bytes
     }

@@ -17,9 +17,10 @@
 
 use std::collections::HashMap;
 use std::mem::size_of;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use quick_cache::Weighter;
 
 use crate::driver::peer::Peer;
@@ -129,7 +130,7 @@ impl Cache {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     /// Returns a user's record with all of its fields, if it is cached.

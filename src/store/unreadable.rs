@@ -5,7 +5,9 @@
 //! remain errors; otherwise, readers would skip posts that are merely unavailable.
 
 use std::collections::HashSet;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
+
+use parking_lot::Mutex;
 
 use crate::store::batch::{Replies, Ticket};
 use crate::store::error::Error;
@@ -46,7 +48,7 @@ pub fn readable<T>(decoded: Result<T, Error>, kind: &'static str, id: u64) -> Re
 
 fn leave_out(kind: &'static str, id: u64, error: &Error) {
     metric::left_out(kind);
-    let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut logged = LOGGED.lock();
     if logged.len() >= MOST_LOGGED {
         logged.clear();
     }

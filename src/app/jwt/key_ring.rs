@@ -10,8 +10,10 @@
 //! Not here: the fetch itself (`app::jwt::fetch`).
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::app::jwt::fetch::{Fetched, KeySetClient};
 use crate::app::jwt::keys::{KeySet, MOST_CANDIDATES};
@@ -193,6 +195,6 @@ impl KeyRing {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 }

@@ -2,7 +2,9 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::thread;
 
@@ -82,7 +84,7 @@ impl Workers {
         let displaced = state.turns.wait(place, job);
         drop(state);
         match displaced {
-            Ok(()) => self.shared.bell.notify_one(),
+            Ok(()) => drop(self.shared.bell.notify_one()),
             Err(job) => job(Call::Displaced),
         }
         Ok(())
@@ -98,7 +100,7 @@ impl Drop for Workers {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn work(&self) {
@@ -119,7 +121,7 @@ impl Shared {
                 return None;
             }
             state.idle += 1;
-            state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.bell.wait(&mut state);
             state.idle -= 1;
         }
     }

@@ -14,10 +14,11 @@
 //! that was read.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
@@ -83,7 +84,7 @@ impl WatermarkRead {
 impl Strategy {
     /// Returns a read that began no earlier than `needed`: the last one, or a new one.
     fn read_since(&self, needed: Instant) -> Arc<WatermarkRead> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         match last.as_ref().filter(|read| read.serves(needed)) {
             Some(read) => Arc::clone(read),
             None => Arc::clone(last.insert(WatermarkRead::begin())),
@@ -92,7 +93,7 @@ impl Strategy {
 
     /// Adds authors who were stars when Redis had been restarted this number of times.
     fn add_known(&self, authors: &[UserId], changes: u64) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         if known.changes != changes {
             *known = KnownStars { authors: HashSet::new(), changes };
         }
@@ -102,7 +103,7 @@ impl Strategy {
     /// Adds new stars. The next timeline read reads the watermark and the stars again.
     pub(in crate::app) fn add_stars(&self, authors: &[UserId], changes: u64) {
         self.add_known(authors, changes);
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.last.lock() = None;
     }
 }
 
@@ -138,7 +139,7 @@ impl App {
             read.result.get_or_init(|| Box::pin(budget::unlimited(self.read_watermark()))).await.clone();
         match (read, freshness) {
             (Err(error), Freshness::Recent) if error.is_unreachable() => {
-                let latest = strategy.latest.read().unwrap_or_else(PoisonError::into_inner);
+                let latest = strategy.latest.read();
                 latest.clone().ok_or(error)
             }
             (read, _) => read,
@@ -150,7 +151,7 @@ impl App {
     /// If the author has become a star through another process, a post may be pushed as well as pulled. Readers see it
     /// once.
     pub(in crate::app) fn is_known_star(&self, author: UserId) -> bool {
-        let known = self.0.process.strategy.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.process.strategy.known.read();
         known.changes == self.store().changes() && known.authors.contains(&author)
     }
 
@@ -164,7 +165,7 @@ impl App {
     async fn read_watermark(&self) -> Result<Watermark, Error> {
         let watermark = self.read_new_stars().await?;
         let latest = &self.0.process.strategy.latest;
-        let mut latest = latest.write().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = latest.write();
         // Reads may end in another order than they began.
         let is_newer = |(mark, stars): &Watermark| *mark <= watermark.0 && stars.last <= watermark.1.last;
         if latest.as_ref().is_none_or(is_newer) {
@@ -176,7 +177,7 @@ impl App {
     /// Reads the watermark, and the stars that this process does not know yet.
     async fn read_new_stars(&self) -> Result<Watermark, Error> {
         let (stars, changes) = (&self.0.process.strategy.stars, self.store().changes());
-        let known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
+        let known = Arc::clone(&stars.read());
         let read = timeline::watermark(self.keys(), known.authors.last().copied(), known.last);
         let read = read.send("timeline: watermark", self.store()).await?;
         // After a failover that resets the id counter to an older value, the server must not reissue ids that
@@ -189,7 +190,7 @@ impl App {
         let before = if read.known_star == 0 { &[] } else { &known.authors[..] };
         let authors = [before, &read.new_stars].concat();
         let current = Arc::new(Stars { last: read.last_star, authors });
-        *stars.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&current);
+        *stars.write() = Arc::clone(&current);
         Ok((read.mark, current))
     }
 }

@@ -5,7 +5,7 @@
 //! [`FRESH`], a portion of the shards at a time, and all requests in between share the result.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -24,7 +24,7 @@ const PORTION: u32 = 500;
 
 /// This process's cache of counts, by day.
 #[derive(Default)]
-pub(in crate::app) struct Counts(std::sync::Mutex<HashMap<Layout, Arc<Counted>>>);
+pub(in crate::app) struct Counts(parking_lot::Mutex<HashMap<Layout, Arc<Counted>>>);
 
 /// A day's visitor count, and the time at which it was obtained; `None` before the first count. The request
 /// that counts holds the lock, and other requests wait for its result.
@@ -33,7 +33,7 @@ type Counted = Mutex<Option<(Instant, u64)>>;
 impl Counts {
     /// Returns a day's cache entry. Evicts the stale entries of other days.
     fn of(&self, layout: Layout) -> Arc<Counted> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         counts.retain(|other, counted| {
             let is_fresh =
                 |counted: &Option<(Instant, u64)>| counted.is_none_or(|(at, _)| at.elapsed() < FRESH);

@@ -1,7 +1,8 @@
 //! Records visits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::app::App;
 use crate::app::error::{Broken, Error};
@@ -33,11 +34,11 @@ struct Known {
 
 impl Visits {
     fn known(&self) -> Known {
-        *self.days.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.days.lock()
     }
 
     fn note(&self, known: Known) {
-        *self.days.lock().unwrap_or_else(PoisonError::into_inner) = known;
+        *self.days.lock() = known;
     }
 }
 

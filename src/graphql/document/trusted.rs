@@ -15,7 +15,9 @@ use std::io;
 use std::mem;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
 
 use crate::graphql::document::Document;
 use crate::graphql::document::hash::DocumentHash;
@@ -59,19 +61,19 @@ impl Trusted {
 
     /// Returns the trusted document with this hash.
     pub(super) fn find(&self, hash: DocumentHash) -> Option<Arc<Document>> {
-        self.documents.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned()
+        self.documents.read().get(&hash).cloned()
     }
 
     /// Reads the files again if they have changed, or if `is_asked`, and replaces all documents at once. If a file is
     /// broken, all former documents stay in use, and the error is logged once, until the files change again.
     pub(super) fn refresh(&self, is_asked: bool, validate: impl Fn(&str) -> Result<Document, RequestError>) {
         let Some(texts) = self.read_changes(is_asked) else { return };
-        let former = Arc::clone(&self.documents.read().unwrap_or_else(PoisonError::into_inner));
+        let former = Arc::clone(&self.documents.read());
         match load(&self.files, texts, &former, validate) {
             Ok(documents) => {
                 let count = documents.len();
                 // `former` is still referenced, so that its documents are not freed while the lock is held.
-                *self.documents.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(documents);
+                *self.documents.write() = Arc::new(documents);
                 tracing::info!(documents = count, "the trusted documents were read again");
             }
             Err(error) => {
@@ -87,7 +89,7 @@ impl Trusted {
     /// Reads the files, unless their attributes are unchanged. Returns `None` if their content is unchanged. With
     /// `is_asked`, always returns the content.
     fn read_changes(&self, is_asked: bool) -> Option<Texts> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         let is_same = seen.stamps == stamps(&self.files);
         if is_same && seen.is_settled && !is_asked {
             return None;

@@ -135,6 +135,21 @@ fn foreign_crates_stay_in_their_homes() {
     assert!(violations.is_empty(), "{}", violations.join("\n"));
 }
 
+/// A panic poisons the locks of the standard library, which everyone who takes them would have to handle.
+#[test]
+fn locks_are_those_of_parking_lot() {
+    let mut violations = Vec::new();
+    for (file, lines) in sources("src") {
+        for (number, line) in lines.iter().enumerate().filter(|(_, line)| code(line).contains("std::sync::"))
+        {
+            if ["Condvar", "Mutex", "RwLock"].iter().any(|lock| code(line).contains(lock)) {
+                violations.push(format!("src/{file}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
 #[test]
 fn every_file_begins_with_module_docs() {
     for (file, lines) in sources("src") {
