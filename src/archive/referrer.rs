@@ -71,7 +71,7 @@ impl Archive {
                 push_entry(&mut find, kind, target, referrer);
                 let found: Vec<(i16,)> = find.build_query_as().fetch_all(&mut *transaction).await?;
                 let found: Vec<i16> = found.into_iter().map(|(kind,)| kind).collect();
-                let wanted: Vec<i16> = entry.into_iter().map(|entry| kind_number(kind, entry)).collect();
+                let wanted: Vec<i16> = entry.into_iter().map(|entry| entry.number(kind)).collect();
                 if found == wanted {
                     return Ok(true);
                 }
@@ -86,7 +86,7 @@ impl Archive {
                 let mut read = QueryBuilder::<Sql>::new("SELECT details FROM posts WHERE id = ");
                 read.push_bind(target);
                 let (text,): (Option<String>,) = read.build_query_as().fetch_one(&mut *transaction).await?;
-                let listed = kind_number(kind, EntryKind::Listed);
+                let listed = EntryKind::Listed.number(kind);
                 let change = i64::from(wanted.contains(&listed)) - i64::from(found.contains(&listed));
                 let mut update = QueryBuilder::<Sql>::new("UPDATE posts SET details = ");
                 update
@@ -232,22 +232,8 @@ where
     for<'a> i64: Encode<'a, Sql> + Type<Sql>,
 {
     statement.push(" WHERE target = ").push_bind(target).push(" AND referrer = ").push_bind(referrer);
-    let [listed, limited, withheld] = EntryKind::ALL.map(|entries| kind_number(kind, entries));
+    let [listed, limited, withheld] = EntryKind::ALL.map(|entries| entries.number(kind));
     statement.push(format!(" AND kind IN ({listed}, {limited}, {withheld})"));
-}
-
-/// Returns the number of a list's kind in the database.
-fn kind_number(kind: ReferrerKind, entries: EntryKind) -> i16 {
-    let kind = match kind {
-        ReferrerKind::Reply => 1,
-        ReferrerKind::Quote => 2,
-        ReferrerKind::Repost => 3,
-    };
-    kind + match entries {
-        EntryKind::Listed => 0,
-        EntryKind::Limited => 3,
-        EntryKind::Withheld => 6,
-    }
 }
 
 /// Returns an INSERT of entries of lists.
@@ -258,7 +244,7 @@ where
 {
     let mut insert = QueryBuilder::<Sql>::new("INSERT INTO referrers (kind, target, referrer, author) ");
     insert.push_values(entries, |mut row, (EntryList { target, kind, entries }, entry)| {
-        row.push(kind_number(*kind, *entries)).push_bind(number(target.get()));
+        row.push(entries.number(*kind)).push_bind(number(target.get()));
         row.push_bind(number(entry.post.get())).push_bind(entry.author.map(|author| number(author.get())));
     });
     insert
@@ -332,7 +318,7 @@ where
         read.push("SELECT * FROM (SELECT ").push(number_of_range).push(Sql::LONG);
         read.push(" AS part, referrer, author FROM referrers WHERE target = ");
         read.push_bind(number(list.target.get()));
-        read.push(" AND kind = ").push(kind_number(list.kind, list.entries));
+        read.push(" AND kind = ").push(list.entries.number(list.kind));
         if let Some(from) = from {
             read.push(" AND referrer ").push(beyond).push(" ").push_bind(number(from.get()));
         }

@@ -5,10 +5,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::model::attachment::{AttachmentCounts, ReferrerKind};
 use crate::model::clock::Timestamp;
 use crate::model::entity;
 use crate::model::id::{PostId, UserId};
-use crate::model::referrer::{Referral, ReferrerKind};
+use crate::model::referrer::Referral;
 
 /// Number of nearest ancestors in a reply's path. The root of the conversation follows them.
 pub const NEAREST_ANCESTORS: usize = 8;
@@ -22,42 +23,10 @@ pub struct Details {
     pub edition: u32,
     /// Time of the last edit; `None` without edits.
     pub edited_at: Option<Timestamp>,
-    /// How often others refer to the post.
-    pub counts: ReferrerCounts,
+    /// How many attachments the post has.
+    pub counts: AttachmentCounts,
     /// What the post refers to.
     pub references: References,
-}
-
-/// How often others refer to a post: the numbers of the *listed* entries in its lists of referrers, which everyone sees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReferrerCounts {
-    /// Number of listed reposts.
-    pub reposts: u64,
-    /// Number of listed replies.
-    pub replies: u64,
-    /// Number of listed posts that quote the post.
-    pub quotes: u64,
-}
-
-impl ReferrerCounts {
-    /// Returns the number of listed entries of a kind of posts.
-    #[must_use]
-    pub fn of(&self, kind: ReferrerKind) -> u64 {
-        match kind {
-            ReferrerKind::Reply => self.replies,
-            ReferrerKind::Quote => self.quotes,
-            ReferrerKind::Repost => self.reposts,
-        }
-    }
-
-    /// Returns the number of listed entries of a kind of posts, to change it.
-    pub fn of_mut(&mut self, kind: ReferrerKind) -> &mut u64 {
-        match kind {
-            ReferrerKind::Reply => &mut self.replies,
-            ReferrerKind::Quote => &mut self.quotes,
-            ReferrerKind::Repost => &mut self.reposts,
-        }
-    }
 }
 
 /// What a post refers to.
@@ -178,9 +147,12 @@ impl fmt::Display for References {
 impl fmt::Display for Details {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { version, edition, edited_at, counts, references } = self;
-        let ReferrerCounts { reposts, replies, quotes } = counts;
         let edited_at = edited_at.map_or(0, Timestamp::as_millis);
-        write!(formatter, "{version} {edition} {edited_at} {reposts} {replies} {quotes}{references}")
+        write!(formatter, "{version} {edition} {edited_at}")?;
+        for count in counts.in_order() {
+            write!(formatter, " {count}")?;
+        }
+        write!(formatter, "{references}")
     }
 }
 
@@ -212,22 +184,29 @@ fn parse(text: &str) -> Option<Details> {
     let version = words.next()?.parse().ok()?;
     let edition = words.next()?.parse().ok()?;
     let edited_at: i64 = words.next()?.parse().ok()?;
-    let mut count = || words.next()?.parse().ok();
-    let counts = ReferrerCounts { reposts: count()?, replies: count()?, quotes: count()? };
+    let edited_at = (edited_at != 0).then(|| Timestamp::from_millis(edited_at));
+    let mut counts = AttachmentCounts::default();
+    // A post that was counted by an earlier version lacks the last counts; one of a later version has more.
+    let mut places = counts.in_order_mut().iter_mut();
     let mut references = References::default();
-    for (name, value) in words.filter_map(|word| word.split_once('=')) {
-        match name {
-            "reply" => {
-                let path = parse_list(value, |post| post.parse().ok())?;
+    for word in words {
+        match word.split_once('=') {
+            None => {
+                let count = word.parse().ok()?;
+                if let Some(place) = places.next() {
+                    *place = count;
+                }
+            }
+            Some(("reply", path)) => {
+                let path = parse_list(path, |post| post.parse().ok())?;
                 references.reply = Some(Reply { path });
             }
-            "quote" => references.quoted = Some(value.parse().ok()?),
-            "repost" => references.original = Some(value.parse().ok()?),
-            "tags" => references.tags = value.split(',').map(Into::into).collect(),
-            _ => {}
+            Some(("quote", post)) => references.quoted = Some(post.parse().ok()?),
+            Some(("repost", post)) => references.original = Some(post.parse().ok()?),
+            Some(("tags", tags)) => references.tags = tags.split(',').map(Into::into).collect(),
+            Some(_) => {}
         }
     }
-    let edited_at = (edited_at != 0).then(|| Timestamp::from_millis(edited_at));
     Some(Details { version, edition, edited_at, counts, references })
 }
 
@@ -245,11 +224,15 @@ mod tests {
 
     #[test]
     fn the_format_of_details_is_part_of_the_stored_data() {
+        let mut counts = AttachmentCounts::default();
+        for (kind, count) in [(ReferrerKind::Repost, 3), (ReferrerKind::Reply, 4), (ReferrerKind::Quote, 5)] {
+            *counts.of_mut(kind) = count;
+        }
         let details = Details {
             version: 12,
             edition: 2,
             edited_at: Some(Timestamp::from_millis(1_767_225_600_000)),
-            counts: ReferrerCounts { reposts: 3, replies: 4, quotes: 5 },
+            counts,
             references: References {
                 reply: Some(Reply::to(post(9), Some(&Reply::to(post(8), None)))),
                 quoted: Some(post(6)),
@@ -262,7 +245,12 @@ mod tests {
         assert_eq!(Details::default().to_string(), "0 0 0 0 0 0");
         assert_eq!("0 0 0 0 0 0".parse(), Ok(Details::default()));
         assert_eq!("0 0 0 0 0 0 5 poll=9".parse(), Ok(Details::default()), "of a later version");
-        for text in ["", "0", "0 0 0 0 0 x", "0 0 0 0 0 0 reply=0", "0 0 0 0 0 0 quote=0"] {
+        assert_eq!(
+            "0 0 0 0".parse(),
+            Ok(Details::default()),
+            "of an earlier version, which had fewer counts"
+        );
+        for text in ["", "0", "0 0 x", "0 0 0 0 0 x", "0 0 0 0 0 0 reply=0", "0 0 0 0 0 0 quote=0"] {
             assert_eq!(text.parse::<Details>(), Err(ParseDetailsError), "{text:?}");
         }
     }

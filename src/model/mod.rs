@@ -4,6 +4,7 @@
 
 pub mod account;
 pub mod address;
+pub mod attachment;
 pub mod clock;
 mod code;
 pub mod details;

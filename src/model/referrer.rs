@@ -6,24 +6,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::model::account::Standing;
+pub use crate::model::attachment::ReferrerKind;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page};
-
-/// The kinds of posts that refer to another post, which has lists of each kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReferrerKind {
-    /// Posts that reply to the post.
-    Reply,
-    /// Posts that quote the post.
-    Quote,
-    /// Reposts of the post.
-    Repost,
-}
-
-impl ReferrerKind {
-    /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Reply, Self::Quote, Self::Repost];
-}
 
 /// The kinds of entries in the lists of a post's referrers. Each has a list of its own, so that readers read only what
 /// they may see, or can look up together.
@@ -50,6 +35,27 @@ impl EntryKind {
             Standing::Public if is_public => Self::Listed,
             Standing::Public | Standing::Private => Self::Limited,
         }
+    }
+
+    /// Returns the end of the names of the keys of such entries in Redis. Part of the stored format.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Listed => "",
+            Self::Limited => ":limited",
+            Self::Withheld => ":withheld",
+        }
+    }
+
+    /// Returns the number of such entries of a kind of posts in the archive. Part of the stored format.
+    #[must_use]
+    pub fn number(self, kind: ReferrerKind) -> i16 {
+        let after_listed = match self {
+            Self::Listed => 0,
+            Self::Limited => 3,
+            Self::Withheld => 6,
+        };
+        kind.attachment().number + after_listed
     }
 }
 

@@ -158,7 +158,8 @@ pub(super) fn command(name: &str) -> Builder {
     Builder::begin(name, Arguments::default())
 }
 
-/// Starts building a script call: keys first, then arguments.
+/// Starts building a script call: keys first, then arguments. In tests, there must be as many keys as the script's header
+/// lists.
 pub(super) fn call(script: &'static Script) -> Builder {
     Builder { arguments: Arguments::default(), keys: 0, tag: None, slot: None, script: Some(script) }
 }
@@ -198,6 +199,7 @@ impl Builder {
         let (body, weight) = match self.script {
             Some(script) => {
                 let Self { arguments, keys, slot, .. } = self;
+                debug_assert!(script.takes(keys), "{}: not called with {keys} keys", script.purpose());
                 (Body::Script { script, slot, keys, arguments, divided: Divided::Waits }, SCRIPT_WEIGHT)
             }
             None => (Body::Single(Pipeline::of(&self.arguments, self.slot)), 1),

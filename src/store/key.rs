@@ -621,17 +621,7 @@ impl Keys {
     /// Returns the key of these entries of a post's replies, of the posts that quote it, or of its reposts.
     #[must_use]
     pub fn referrers(&self, post: PostId, kind: ReferrerKind, entries: EntryKind) -> Key<List> {
-        let kind = match kind {
-            ReferrerKind::Reply => "replies",
-            ReferrerKind::Quote => "quotes",
-            ReferrerKind::Repost => "reposts",
-        };
-        let entries = match entries {
-            EntryKind::Listed => "",
-            EntryKind::Limited => ":limited",
-            EntryKind::Withheld => ":withheld",
-        };
-        self.key(Tag::Post(post), &format!("{kind}{entries}"))
+        self.key(Tag::Post(post), &format!("{}{}", kind.attachment().noun, entries.suffix()))
     }
 
     /// Returns the keys of a post's referrers of this kind, in the order of [`EntryKind::ALL`].

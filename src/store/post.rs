@@ -9,12 +9,12 @@
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::driver::reply::Reply;
+use crate::model::attachment::{OnDeletion, ReferrerKind};
 use crate::model::clock::Timestamp;
 use crate::model::details::{Details, References};
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, Platform, Post, Visibility};
-use crate::model::referrer::ReferrerKind;
 use crate::store::command::{Builder, Command, call, command, each};
 use crate::store::draft::{Attempt, Draft, Note};
 use crate::store::error::Error;
@@ -322,8 +322,8 @@ impl FromRedisValue for Erased {
     }
 }
 
-/// Erases a post's content and its lists, and leaves a tombstone, if the post belongs to `author`. The list of its reposts
-/// stays, since they must be deleted as well. With `archived`, the visibility and the references of a post in the archive,
+/// Erases a post's content and its lists, but for those that stay on deletion, and leaves a tombstone, if the post belongs
+/// to `author`. With `archived`, the visibility and the references of a post in the archive,
 /// also leaves a tombstone for a post that only the archive contains.
 pub fn erase(
     keys: &Keys,
@@ -334,7 +334,8 @@ pub fn erase(
     let visibility = archived.and_then(|(visibility, _)| visibility.word()).unwrap_or_default();
     let references = archived.map(|(_, references)| references.to_posts()).unwrap_or_default();
     let details = print_details(&Details { references, ..Details::default() });
-    let lists = ReferrerKind::ALL.into_iter().filter(|kind| *kind != ReferrerKind::Repost);
+    let ends = |kind: &ReferrerKind| kind.attachment().on_deletion == OnDeletion::Drop;
+    let lists = ReferrerKind::ALL.into_iter().filter(ends);
     let erase = with_lists(call(&script::ERASE_POST).key(&keys.post(id)), keys, id, lists);
     erase.arg(author.get()).arg(archived.is_some()).arg(visibility).arg(details).reply()
 }

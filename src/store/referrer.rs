@@ -52,21 +52,12 @@ pub fn refer(keys: &Keys, referral: &Referral, entry: Option<EntryKind>) -> Comm
     let refer = with_entries(call(&script::REFER), keys, target, kind);
     let place = entry.map_or(0, |entry| 1 + EntryKind::ALL.iter().take_while(|kind| **kind != entry).count());
     let text = entry.map_or(String::new(), |entry| ReferrerEntry::of(referral, entry).to_string());
-    refer.arg(referrer.get()).arg(place).arg(text).arg(position_of_count(kind)).reply()
+    refer.arg(referrer.get()).arg(place).arg(text).arg(kind.attachment().position).reply()
 }
 
 /// Adds the keys of a post's record, and of the lists of its referrers of this kind.
 fn with_entries(call: Builder, keys: &Keys, post: PostId, kind: ReferrerKind) -> Builder {
     keys.entries(post, kind).iter().fold(call.key(&keys.post(post)), Builder::key)
-}
-
-/// Returns the position of a count in the stored details of a post.
-fn position_of_count(kind: ReferrerKind) -> u8 {
-    match kind {
-        ReferrerKind::Repost => 4,
-        ReferrerKind::Reply => 5,
-        ReferrerKind::Quote => 6,
-    }
 }
 
 /// Reads a page of a hot post's listed entries, in descending order of id, and up to `limited` limited entries next to the

@@ -5,6 +5,7 @@
 //! Not here: the choice between digest and source (`store::batch`).
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use redis::{RedisWrite as _, ToRedisArgs as _};
@@ -16,6 +17,8 @@ pub(super) struct Script {
     single: LazyLock<Text>,
     /// The script for a cluster.
     sharded: LazyLock<Text>,
+    /// The script's own source, without its parts.
+    own: &'static str,
 }
 
 /// The source of a script, and its digest.
@@ -47,9 +50,11 @@ macro_rules! scripts {
         $(
             pub(super) static $name: Script = {
                 const SOURCE: &str = concat!($(include_str!(concat!("lua/", $file, ".lua"))),+);
+                const FILES: &[&str] = &[$(include_str!(concat!("lua/", $file, ".lua"))),+];
                 Script {
                     single: LazyLock::new(|| Text::of(SOURCE.into())),
                     sharded: LazyLock::new(|| Text::of(sharded(SOURCE).into())),
+                    own: FILES[FILES.len() - 1],
                 }
             };
         )*
@@ -92,7 +97,7 @@ scripts! {
     END_SESSIONS = "part/channel" "part/signal" "part/sessions" "end_sessions";
     ENTER_STRATEGY = "enter_strategy";
     ERASE_USER = "part/revoke" "erase_user";
-    ERASE_POST = "erase_post";
+    ERASE_POST = "part/details" "erase_post";
     FIND_POST = "part/ids" "find_post";
     FIND_REFERRER = "part/ids" "find_referrer";
     FINISH_JOB = "part/turns" "finish_job";
@@ -177,6 +182,16 @@ impl Script {
         if is_sharded { &self.sharded } else { &self.single }
     }
 
+    /// Returns the first line of the script's header, which says what it does.
+    pub(super) fn purpose(&self) -> &'static str {
+        self.own.lines().next().unwrap_or_default()
+    }
+
+    /// Returns true if the header lists as many keys. Reads the header, so it is meant for assertions.
+    pub(super) fn takes(&self, keys: usize) -> bool {
+        listed_keys(self.own).contains(&keys)
+    }
+
     /// Builds a call to the script by digest.
     pub(super) fn by_digest(&self, is_sharded: bool, keys: usize, arguments: &Arguments) -> Arguments {
         call("EVALSHA", &self.text(is_sharded).digest, keys, arguments)
@@ -188,6 +203,23 @@ impl Script {
     }
 }
 
+/// Returns the numbers of keys that a script's header allows: `KEYS[1]` is a key, `KEYS[2?]` one that some calls omit,
+/// `KEYS[3…5]` are three keys, and `KEYS[6…]` one or more.
+fn listed_keys(source: &str) -> RangeInclusive<usize> {
+    let header = source.lines().take_while(|line| line.starts_with("--"));
+    let listed = header.flat_map(|line| line.split("KEYS[").skip(1)).filter_map(|rest| rest.split_once(']'));
+    let (mut least, mut most) = (0, 0);
+    for (key, _) in listed {
+        let (first, last) = key.split_once('…').unwrap_or((key, key));
+        let number = |text: &str| text.trim_end_matches('?').parse::<usize>().ok();
+        most = most.max(number(last).unwrap_or(usize::MAX));
+        if !key.ends_with('?') {
+            least = least.max(number(last).or(number(first)).unwrap_or(0));
+        }
+    }
+    least..=most
+}
+
 fn call(name: &str, script: &str, keys: usize, arguments: &Arguments) -> Arguments {
     let mut call = Arguments::default();
     call.write_arg(name.as_bytes());
@@ -195,4 +227,17 @@ fn call(name: &str, script: &str, keys: usize, arguments: &Arguments) -> Argumen
     keys.write_redis_args(&mut call);
     call.extend(arguments);
     call
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_lists_the_keys_of_a_script() {
+        assert_eq!(listed_keys("-- Does.\n-- KEYS[1]  a      KEYS[2]  another\nreturn KEYS[3]"), 2..=2);
+        assert_eq!(listed_keys("-- KEYS[1]  a\n-- KEYS[2?] another, if any"), 1..=2);
+        assert_eq!(listed_keys("-- KEYS[1]  a\n-- KEYS[2…4] others"), 4..=4);
+        assert_eq!(listed_keys("-- KEYS[1]  a\n-- KEYS[7…] others"), 7..=usize::MAX);
+    }
 }

@@ -23,7 +23,8 @@ use crate::app::check::state::{State, Storage, TOGETHER};
 use crate::app::error::{Broken, Error};
 use crate::archive::error::Error as ArchiveError;
 use crate::archive::referrer::EntryPortion;
-use crate::model::details::{Details, ReferrerCounts};
+use crate::model::attachment::AttachmentCounts;
+use crate::model::details::Details;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::Post;
 use crate::model::referrer::{EntryKind, EntryList, Referral, ReferrerEntry, ReferrerKind};
@@ -217,7 +218,7 @@ impl App {
             Scope::ArchivedLists => HashSet::new(),
         };
         let (with_lists, without) = self.divide(scope, posts).await?;
-        let is_miscounted = |post: &&Post| post.details.counts != ReferrerCounts::default();
+        let is_miscounted = |post: &&Post| post.details.counts != AttachmentCounts::default();
         let mut miscounted: HashSet<PostId> =
             without.into_iter().filter(is_miscounted).map(|post| post.id).collect();
         for list in self.lists(storage, &with_lists).await? {
@@ -368,7 +369,7 @@ impl App {
 
 /// Returns true if a post has never been edited or referred to.
 fn is_unchanged(details: &Details) -> bool {
-    details.version == 0 && details.counts == ReferrerCounts::default()
+    details.version == 0 && details.counts == AttachmentCounts::default()
 }
 
 /// Returns true if an operation has failed because of stored data that cannot be read.

@@ -172,7 +172,7 @@ fields! {
         }
     }
     /// The number of replies that everyone sees: public posts of public accounts.
-    value reply_count "replyCount": i32 = |post| number(post.record.details.counts.replies);
+    value reply_count "replyCount": i32 = |post| number(post.record.details.counts.of(ReferrerKind::Reply));
     /// True if the post quotes another, even if that post no longer exists.
     value is_quote "isQuote": bool = |post| post.references().quoted.is_some();
     resolver "it is loaded" {
@@ -183,9 +183,9 @@ fields! {
         }
     }
     /// The number of posts quoting this one that everyone sees: public posts of public accounts.
-    value quote_count "quoteCount": i32 = |post| number(post.record.details.counts.quotes);
+    value quote_count "quoteCount": i32 = |post| number(post.record.details.counts.of(ReferrerKind::Quote));
     /// The number of reposts that everyone sees: those by public accounts.
-    value repost_count "repostCount": i32 = |post| number(post.record.details.counts.reposts);
+    value repost_count "repostCount": i32 = |post| number(post.record.details.counts.of(ReferrerKind::Repost));
     resolver "they are loaded" {
         /// True if the viewer has reposted the post; false for an anonymous request; null if temporarily unavailable.
         async fn viewer_has_reposted(&self) -> Option<Result<bool, Error>> {

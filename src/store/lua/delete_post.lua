@@ -4,7 +4,7 @@
 -- KEYS[5]  the summary of cold posts: a hash     KEYS[6]  deleted posts that may still be in the archive: a sorted set
 -- KEYS[7]  posts removed from the timeline: a sorted set     KEYS[8]  the posts' creation times: a list
 -- KEYS[9]  those of the posts that only followers can see: a sorted set
--- KEYS[10] for a repost, the posts that the author has reposted: a hash
+-- KEYS[10?] for a repost, the posts that the author has reposted: a hash
 -- ARGV[1]  the post        ARGV[2]  the current time     ARGV[3]  milliseconds for which the deletion is
 --          recorded, so that a late publisher does not restore the post      ARGV[4]  number of newest posts
 -- ARGV[5]  milliseconds for which the removal from the timeline is recorded

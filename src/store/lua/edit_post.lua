@@ -11,7 +11,7 @@ if not author then return 'missing' end
 if author ~= ARGV[1] or not content then return 'deleted' end
 local numbers, rest = read_details(there[4])
 local edition, edited_at = numbers[2], numbers[3]
-rest = string.gsub(rest, ' tags=%S+', '') .. ARGV[6]
+rest = without_content(rest) .. ARGV[6]
 if edition ~= tonumber(ARGV[2]) then return 'conflict' end
 local written_at = edition == 0 and created_at or string.format('%.0f', edited_at)
 redis.call('LPUSH', KEYS[2], ARGV[2] .. ':' .. written_at .. ':' .. content)

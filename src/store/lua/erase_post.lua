@@ -20,12 +20,8 @@ if author ~= ARGV[1] then return 'foreign' end
 if redis.call('HGET', KEYS[1], 'settled') == '2' then return 'missing' end
 local details = redis.call('HGET', KEYS[1], 'details')
 if details then
-  local kept = '0 0 0 0 0 0'
-  for name, value in string.gmatch(details, ' (%a+)=(%S+)') do
-    -- Other references belong to the content.
-    if name == 'reply' or name == 'quote' or name == 'repost' then kept = kept .. ' ' .. name .. '=' .. value end
-  end
-  redis.call('HSET', KEYS[1], 'details', kept)
+  local _, rest = read_details(details)
+  redis.call('HSET', KEYS[1], 'details', PLAIN .. without_content(rest))
 end
 redis.call('HDEL', KEYS[1], 'content', 'created_at', 'platform')
 redis.call('HSET', KEYS[1], 'deleted', 1)

@@ -2,7 +2,7 @@
 -- `store::post_list` has a second form in Rust, for keys at two masters of a cluster.
 -- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
 -- KEYS[3]  deleted posts that may still be in the archive: a sorted set
--- KEYS[4]  the posts' creation times: a list, only if the page is limited to a period, which requires `page_within`
+-- KEYS[4?] the posts' creation times: a list, only if the page is limited to a period, which requires `page_within`
 -- ARGV[1]  'forward' or 'backward'     ARGV[2]  size
 -- ARGV[3]  the post below or above which the page lies, or '' for the first or the last page
 -- ARGV[4]  maximum number of deleted posts on each side

@@ -1,6 +1,6 @@
 -- Looks members up in a compact set.
 -- KEYS[1]  the newest members      KEYS[2]  the number of members
--- KEYS[3], ...  for each member, the shards that may contain it, from the root down
+-- KEYS[3…]  for each member, the shards that may contain it, from the root down
 -- ARGV[1]  the number of shards of a member    ARGV[2]  the capacity of a shard, except those of the last level
 -- ARGV[3], ...  the members
 -- Returns  for each member 1 if the set contains it, else 0

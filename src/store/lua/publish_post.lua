@@ -3,7 +3,7 @@
 -- KEYS[3]  the author's newest posts: a sorted set     KEYS[4]  the author's timeline
 -- KEYS[5]  the summary of cold posts: a hash    KEYS[6]  the posts' creation times: a list
 -- KEYS[7]  those of the posts that only followers can see: a sorted set
--- KEYS[8]  the idempotency key, if any; for a repost, the posts that the author has reposted: a hash
+-- KEYS[8?] the idempotency key, if any; for a repost, the posts that the author has reposted: a hash
 -- ARGV[1]  the post        ARGV[2]  the capacity of a timeline
 -- ARGV[3]  number of an author's posts that stay hot      ARGV[4]  number of newest posts
 -- ARGV[5]  the channel that announces authors, if this script is to announce this one; else ''     ARGV[6]  the author

@@ -1,5 +1,5 @@
 -- Records a profile view on a day.
--- KEYS[1], ...  the shards that may contain the viewer, from the root down
+-- KEYS[1…]  the shards that may contain the viewer, from the root down
 -- ARGV[1]  the viewer    ARGV[2]  the capacity of a shard, except those of the last level
 -- ARGV[3]  the lifetime of a shard, in seconds
 -- Returns  1 if this is the viewer's first view on this day, else 0

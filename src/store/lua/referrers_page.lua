@@ -1,7 +1,7 @@
 -- Reads a page of the listed entries of the posts that refer to another post, and the limited entries next to its position.
 -- `store::referrer` has a second form in Rust, for keys at two masters of a cluster.
 -- KEYS[1]  the record of the post referred to      KEYS[2]  the listed entries: a list
--- KEYS[3]  the limited entries: a list; missing if none are to be read
+-- KEYS[3?] the limited entries: a list, unless none are to be read
 -- ARGV[1]  'forward' or 'backward'     ARGV[2]  size
 -- ARGV[3]  the post below or above which the page lies, or '' for the first or the last page
 -- ARGV[4]  maximum number of limited entries; one more is returned if there are more

@@ -1,8 +1,8 @@
 -- Takes over orphaned jobs, and sets aside jobs that fail repeatedly. Creates the stream and the group if necessary.
 -- KEYS[1]  the jobs: a stream      KEYS[2]  their progress     KEYS[3]  failed jobs: a stream
 -- KEYS[4]  posts not yet pushed to all timelines: a sorted set
--- KEYS[5]  number of jobs in the stream by author     KEYS[6]  held-back jobs     KEYS[7]  authors with held-back jobs;
---          KEYS[5] to KEYS[7] are absent for jobs that remove posts
+-- KEYS[5?] number of jobs in the stream by author     KEYS[6?] held-back jobs     KEYS[7?] authors with held-back jobs:
+--          not for jobs that remove posts
 -- ARGV[1]  the group       ARGV[2]  the worker that takes over
 -- ARGV[3]  milliseconds after which another worker's job counts as orphaned
 -- ARGV[4]  maximum number of starts without progress     ARGV[5]  maximum number of jobs

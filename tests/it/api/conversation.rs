@@ -89,6 +89,25 @@ async fn a_reply_is_listed_counted_and_shows_its_parent() {
 }
 
 #[tokio::test]
+async fn a_count_that_an_earlier_version_did_not_have_begins_at_zero() {
+    let world = World::new().await;
+    let [ada, bob] = [world.register("ada").await, world.register("bob").await];
+    let id = try_publish(&world, &ada, json!({})).await.unwrap();
+    // Without the counts of replies and quotes.
+    world.redis.raw::<u64>(&["HSET", "ff:{p1}:post", "details", "1 0 0 0 tags=rust"]);
+    let counts = async || {
+        let query = "query ($id: ID!) { post(id: $id) { replyCount quoteCount repostCount } }";
+        let data = world.data(None, query, json!({ "id": id })).await;
+        ["replyCount", "quoteCount", "repostCount"].map(|count| data["post"][count].as_u64().unwrap())
+    };
+    assert_eq!(counts().await, [0, 0, 0]);
+    reply(&world, &bob, &id).await;
+    assert_eq!(counts().await, [1, 0, 0]);
+    let details: String = world.redis.raw(&["HGET", "ff:{p1}:post", "details"]);
+    assert_eq!(details, "2 0 0 0 1 tags=rust");
+}
+
+#[tokio::test]
 async fn what_cannot_be_referred_to_is_an_error_that_names_the_field() {
     let world = World::new().await;
     let [ada, bob, eve] =

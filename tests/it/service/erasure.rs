@@ -11,8 +11,9 @@ use fanfold::app::moderation::report::ReportTarget;
 use fanfold::app::post::read::{PostPage, PostRecords};
 use fanfold::app::post::{EditRequest, NewPost, PublishRequest};
 use fanfold::app::read::{Load as _, Shared};
+use fanfold::model::attachment::AttachmentCounts;
 use fanfold::model::clock::{Clock as _, Day, Period};
-use fanfold::model::details::{References, ReferrerCounts};
+use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
@@ -319,7 +320,7 @@ impl Stage {
         let targets =
             self.world.app.load(PostRecords { posts: Shared(targets), needs_archive: true }).await.unwrap();
         for target in targets.iter().map(|target| target.as_ref().unwrap().unchecked()) {
-            assert_eq!(target.details.counts, ReferrerCounts::default(), "{}", target.id);
+            assert_eq!(target.details.counts, AttachmentCounts::default(), "{}", target.id);
         }
         let found = check(&self.world.app, false).await;
         let stayed = self.people.len() + self.strangers;

@@ -1,9 +1,15 @@
 -- Shared part of the scripts that change the details of a post's record. Details are stored as text: numbers (the version,
 -- the edition, the time of the last edit, and the counts), and then the references.
 
+-- The details of a plain post. Earlier versions of Fanfold read as many numbers.
+local PLAIN = '0 0 0 0 0 0'
+
+-- Returns the text of references without those that belong to the content.
+local function without_content(rest) return (string.gsub(rest, ' tags=%S+', '')) end
+
 -- Returns the numbers, and the text of the references.
 local function read_details(text)
-  local head, rest = string.match(text or '0 0 0 0 0 0', '^([%d ]*%d)(.*)$')
+  local head, rest = string.match(text or PLAIN, '^([%d ]*%d)(.*)$')
   local numbers = {}
   for number in string.gmatch(head, '%d+') do numbers[#numbers + 1] = tonumber(number) end
   return numbers, rest
@@ -16,9 +22,10 @@ local function next_details(numbers, rest)
   return table.concat(numbers, ' ') .. rest
 end
 
--- Raises the version, and changes the number at this position.
+-- Raises the version, and changes the count at this position. A record that an earlier version has written may lack it.
 local function change_details(key, position, change)
   local numbers, rest = read_details(redis.call('HGET', key, 'details'))
+  for missing = #numbers + 1, position do numbers[missing] = 0 end
   numbers[position] = math.max(0, numbers[position] + change)
   redis.call('HSET', key, 'details', next_details(numbers, rest))
 end
