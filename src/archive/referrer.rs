@@ -9,7 +9,7 @@ use sqlx::{Connection as _, Encode, QueryBuilder, Type};
 
 use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
-use crate::archive::pool::on;
+use crate::archive::pool::{Lease, on};
 use crate::archive::post::{details_column, parse_details, post_id, push_in};
 use crate::archive::{Archive, READ_TIMEOUT, WRITE_TIMEOUT, number};
 use crate::budget::{self, Resource};
@@ -20,8 +20,8 @@ use crate::model::referrer::{
     EntryKind, EntryList, EntryPage, LimitedEntry, Referral, ReferrerEntry, ReferrerKind,
 };
 
-/// Maximum number of pages read by one statement, each of three ranges: SQLite allows 500 in a union.
-const MOST_PAGES: usize = 150;
+/// Maximum number of ranges read by one statement: SQLite allows 500 in a union.
+const MOST_RANGES: usize = 450;
 
 /// A page of a post's referrers to read.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +47,24 @@ pub struct EntryPortion {
     pub size: usize,
 }
 
-/// A row of an entry: the number of the range that was requested, the post, and its author.
-type EntryRow = (i64, i64, Option<i64>);
+/// Some entries of a list.
+struct Range {
+    /// Number of the answer that has them.
+    answer: usize,
+    list: EntryList,
+    /// The position; `None` for the beginning or the end of the list.
+    from: Option<PostId>,
+    /// On which side of the position they are, as operator of SQL and order.
+    beyond: (&'static str, &'static str),
+    /// Maximum number of entries.
+    limit: usize,
+}
+
+/// Entries before a position in a list, which is in descending order of id, or at it; and those after it.
+const BEFORE: (&str, &str) = (">", "ASC");
+const FROM_BEFORE: (&str, &str) = (">=", "ASC");
+const AFTER: (&str, &str) = ("<", "DESC");
+const FROM_AFTER: (&str, &str) = ("<=", "DESC");
 
 impl Archive {
     /// Makes the entry of a post in the lists of an archived post one of this kind, moved from another list if it is there;
@@ -157,71 +173,55 @@ impl Archive {
     /// Reads these pages. Makes one statement for many pages. Limited entries are not charged.
     pub async fn referrers(&self, pages: &[ReferrerPage]) -> Result<Vec<EntryPage>, Error> {
         budget::spend(Resource::Statements, (1 + pages.len() / 16) as u64)?;
-        let rows = self.ask("archive: referrers", READ_TIMEOUT, async |lease| {
-            on!(lease, |connection, Sql| {
-                let mut rows: Vec<EntryRow> = Vec::new();
-                for (first, pages) in (0..).step_by(MOST_PAGES).zip(pages.chunks(MOST_PAGES)) {
-                    let mut ranges = Ranges::<Sql>::default();
-                    for (index, page) in (first..).zip(pages) {
-                        page.push_to(index, &mut ranges);
-                    }
-                    rows.extend(
-                        ranges
-                            .read
-                            .build_query_as::<EntryRow>()
-                            .persistent(pages.len() == 1)
-                            .fetch_all(&mut *connection)
-                            .await?,
-                    );
-                }
-                Ok(rows)
-            })
-        });
-        let mut found = divided(rows.await?, pages.len() * 2)?.into_iter();
-        let page = |page: &ReferrerPage| {
-            let (listed, limited) = (found.next().unwrap_or_default(), found.next().unwrap_or_default());
-            page.cut(&listed, &limited)
-        };
-        pages.iter().map(page).collect()
+        let ranges: Vec<Range> = (0..).zip(pages).flat_map(|(index, page)| page.ranges(2 * index)).collect();
+        let read = async |lease: &mut Lease| read(lease, &ranges, pages.len() == 1).await;
+        let found = self.ask("archive: referrers", READ_TIMEOUT, read).await?;
+        let found = divided(found, 2 * pages.len())?;
+        pages.iter().zip(found.chunks(2)).map(|(page, found)| page.cut(&found[0], &found[1])).collect()
     }
 
     /// Reads these portions of lists, in the order of the requests. Makes one statement for many portions.
     pub async fn entries(&self, portions: &[EntryPortion]) -> Result<Vec<Vec<ReferrerEntry>>, Error> {
-        let rows = self.ask("archive: entries", READ_TIMEOUT, async |lease| {
-            on!(lease, |connection, Sql| {
-                let mut rows: Vec<EntryRow> = Vec::new();
-                for (first, portions) in (0..).step_by(MOST_PAGES).zip(portions.chunks(MOST_PAGES)) {
-                    let mut ranges = Ranges::<Sql>::default();
-                    for (index, EntryPortion { list, from, size }) in (first..).zip(portions) {
-                        ranges.push(index, list, *from, ("<", "DESC"), *size);
-                    }
-                    rows.extend(
-                        ranges
-                            .read
-                            .build_query_as::<EntryRow>()
-                            .persistent(portions.len() == 1)
-                            .fetch_all(&mut *connection)
-                            .await?,
-                    );
-                }
-                Ok(rows)
-            })
-        });
-        divided(rows.await?, portions.len())
+        let range = |(answer, &EntryPortion { list, from, size })| Range {
+            answer,
+            list,
+            from,
+            beyond: AFTER,
+            limit: size,
+        };
+        let ranges: Vec<Range> = (0..).zip(portions).map(range).collect();
+        let read = async |lease: &mut Lease| read(lease, &ranges, portions.len() == 1).await;
+        divided(self.ask("archive: entries", READ_TIMEOUT, read).await?, portions.len())
     }
 }
 
-/// Returns the entries of each of these ranges, in descending order of id.
-fn divided(rows: Vec<EntryRow>, ranges: usize) -> Result<Vec<Vec<ReferrerEntry>>, Error> {
-    let mut found: Vec<Vec<ReferrerEntry>> = vec![Vec::new(); ranges];
-    for (index, post, author) in rows {
-        let range = usize::try_from(index).ok().and_then(|index| found.get_mut(index));
-        let range = range.ok_or_else(|| Error::Corrupt("a range that was not requested".into()))?;
+/// A row of an entry: the number of the answer that has it, the post, and its author.
+type EntryRow = (i64, i64, Option<i64>);
+
+/// Reads ranges of lists. A statement for a single request is likely to be repeated.
+async fn read(lease: &mut Lease, ranges: &[Range], is_single: bool) -> Result<Vec<EntryRow>, Error> {
+    on!(lease, |connection, Sql| {
+        let mut rows = Vec::new();
+        for ranges in ranges.chunks(MOST_RANGES) {
+            let mut union = union_of::<Sql>(ranges);
+            let union = union.build_query_as::<EntryRow>().persistent(is_single);
+            rows.extend(union.fetch_all(&mut *connection).await?);
+        }
+        Ok(rows)
+    })
+}
+
+/// Returns the entries of each answer, in descending order of id.
+fn divided(rows: Vec<EntryRow>, answers: usize) -> Result<Vec<Vec<ReferrerEntry>>, Error> {
+    let mut found: Vec<Vec<ReferrerEntry>> = vec![Vec::new(); answers];
+    for (answer, post, author) in rows {
+        let answer = usize::try_from(answer).ok().and_then(|answer| found.get_mut(answer));
+        let answer = answer.ok_or_else(|| Error::Corrupt("a range that was not requested".into()))?;
         let author = author.and_then(|author| UserId::new(author.unsigned_abs()));
-        range.push(ReferrerEntry { post: post_id(post)?, author });
+        answer.push(ReferrerEntry { post: post_id(post)?, author });
     }
-    for range in &mut found {
-        range.sort_unstable_by_key(|entry| Reverse(entry.post));
+    for answer in &mut found {
+        answer.sort_unstable_by_key(|entry| Reverse(entry.post));
     }
     Ok(found)
 }
@@ -255,24 +255,22 @@ impl ReferrerPage {
         EntryList { target: self.target, kind: self.kind, entries }
     }
 
-    /// Adds queries for the listed entries of the page and one more at each end, and for its limited entries.
-    fn push_to<Sql: Dialect>(&self, index: i64, ranges: &mut Ranges<Sql>)
-    where
-        for<'a> i64: Encode<'a, Sql> + Type<Sql>,
-    {
+    /// Returns the listed entries of the page and one more at each end; and its limited entries, as the answer after theirs.
+    fn ranges(&self, answer: usize) -> impl Iterator<Item = Range> {
         let Window { direction, size, from } = self.window;
         let (within, behind) = match direction {
-            Direction::Forward => (("<", "DESC"), (">=", "ASC")),
-            Direction::Backward => ((">", "ASC"), ("<=", "DESC")),
+            Direction::Forward => (AFTER, FROM_BEFORE),
+            Direction::Backward => (BEFORE, FROM_AFTER),
         };
-        let listed = self.list(EntryKind::Listed);
-        ranges.push(2 * index, &listed, from, within, size + 1);
-        if from.is_some() {
-            ranges.push(2 * index, &listed, from, behind, 1);
-        }
-        if self.limited > 0 {
-            ranges.push(2 * index + 1, &self.list(EntryKind::Limited), from, within, self.limited + 1);
-        }
+        let listed =
+            |beyond, limit| Range { answer, list: self.list(EntryKind::Listed), from, beyond, limit };
+        let limited = Range {
+            answer: answer + 1,
+            list: self.list(EntryKind::Limited),
+            ..listed(within, self.limited + 1)
+        };
+        let ends = [from.map(|_| listed(behind, 1)), (self.limited > 0).then_some(limited)];
+        std::iter::once(listed(within, size + 1)).chain(ends.into_iter().flatten())
     }
 
     /// Builds the page from the listed entries around it, and the limited entries next to it.
@@ -288,43 +286,24 @@ impl ReferrerPage {
     }
 }
 
-/// A union of queries for ranges of lists.
-struct Ranges<Sql: sqlx::Database> {
-    read: QueryBuilder<Sql>,
-    is_empty: bool,
-}
-
-impl<Sql: sqlx::Database> Default for Ranges<Sql> {
-    fn default() -> Self {
-        Self { read: QueryBuilder::new(""), is_empty: true }
-    }
-}
-
-impl<Sql: Dialect> Ranges<Sql>
+/// Returns a union of queries for ranges of lists.
+fn union_of<Sql: Dialect>(ranges: &[Range]) -> QueryBuilder<Sql>
 where
     for<'a> i64: Encode<'a, Sql> + Type<Sql>,
 {
-    /// Adds a query for the entries of a list beyond a position. Its rows have this number.
-    fn push(
-        &mut self,
-        number_of_range: i64,
-        list: &EntryList,
-        from: Option<PostId>,
-        (beyond, order): (&str, &str),
-        limit: usize,
-    ) {
-        let read = &mut self.read;
-        read.push(if std::mem::take(&mut self.is_empty) { "" } else { " UNION ALL " });
-        read.push("SELECT * FROM (SELECT ").push(number_of_range).push(Sql::LONG);
-        read.push(" AS part, referrer, author FROM referrers WHERE target = ");
-        read.push_bind(number(list.target.get()));
-        read.push(" AND kind = ").push(list.entries.number(list.kind));
+    let mut read = QueryBuilder::new("");
+    for (index, Range { answer, list, from, beyond: (operator, order), limit }) in ranges.iter().enumerate() {
+        read.push(if index == 0 { "" } else { " UNION ALL " });
+        read.push("SELECT * FROM (SELECT ").push(answer).push(Sql::LONG);
+        read.push(" AS answer, referrer, author FROM referrers WHERE target = ");
+        read.push_bind(number(list.target.get())).push(" AND kind = ").push(list.entries.number(list.kind));
         if let Some(from) = from {
-            read.push(" AND referrer ").push(beyond).push(" ").push_bind(number(from.get()));
+            read.push(" AND referrer ").push(operator).push(" ").push_bind(number(from.get()));
         }
-        read.push(" ORDER BY referrer ").push(order).push(" LIMIT ").push_bind(number(limit as u64));
-        read.push(") AS r").push(number_of_range).push(if beyond.ends_with('=') { "b" } else { "" });
+        read.push(" ORDER BY referrer ").push(order).push(" LIMIT ").push_bind(number(*limit as u64));
+        read.push(") AS r").push(index);
     }
+    read
 }
 
 /// Returns a post's details as stored, after its number of listed entries of this kind has changed.
