@@ -12,7 +12,7 @@ use futures::FutureExt as _;
 use crate::app::App;
 use crate::app::account::export::Downloader;
 use crate::app::account::export::page::{
-    ExportPosition, OwnAccount, OwnRecovery, PAGE, Record, Section, SectionPosition,
+    ExportPosition, OwnAccount, OwnRecovery, PAGE, Record, Records, Section, SectionPosition,
 };
 use crate::app::error::Error;
 use crate::app::viewer::{Caller, Viewer};
@@ -79,15 +79,15 @@ impl Encoded for ExportPosition {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let (section, rest) = bytes.split_first()?;
         let section = *Section::ALL.get(usize::from(*section))?;
-        let after = match section {
+        let after = match section.records().1 {
             _ if rest.is_empty() => None,
-            Section::Account => return None,
-            Section::Sessions => {
+            Records::Account => return None,
+            Records::Sessions => {
                 let (at, id) = parse_time(rest)?;
                 Some(SectionPosition::Session(at, SessionId::parse(std::str::from_utf8(id).ok()?)?))
             }
-            Section::Posts => Some(SectionPosition::Post(PostId::parse(rest)?)),
-            _ => Some(SectionPosition::User(Position::parse(rest)?)),
+            Records::Posts => Some(SectionPosition::Post(PostId::parse(rest)?)),
+            Records::Listed(_) | Records::Own(_) => Some(SectionPosition::User(Position::parse(rest)?)),
         };
         Some(Self { section, after })
     }
@@ -242,7 +242,7 @@ fn line(record: &Record, cursor: String) -> String {
         Record::Account(account) => account_fields(account),
         Record::Session(session) => session_fields(session),
         Record::User { section, entry, username } => {
-            let mut fields = user_fields(section_type(*section), entry.user, username);
+            let mut fields = user_fields(*section, entry.user, username);
             fields.push(("since", time(entry.at)));
             fields
         }
@@ -261,23 +261,8 @@ fn object(fields: Fields) -> Value {
     Value::Object(fields.into_iter().map(|(name, value)| (Name::new(name), value)).collect())
 }
 
-/// Returns the type of the lines of a list of users.
-fn section_type(section: Section) -> &'static str {
-    match section {
-        Section::Account => "account",
-        Section::Sessions => "session",
-        Section::Following => "following",
-        Section::Followers => "follower",
-        Section::SentRequests => "followRequestSent",
-        Section::Requests => "followRequestReceived",
-        Section::Blocked => "block",
-        Section::Muted => "mute",
-        Section::Posts => "post",
-    }
-}
-
 fn begin(section: Section) -> (&'static str, Value) {
-    ("type", Value::from(section_type(section)))
+    ("type", Value::from(section.records().0))
 }
 
 fn account_fields(OwnAccount { account, profile, recovery }: &OwnAccount) -> Fields {
@@ -346,16 +331,12 @@ fn session_fields(session: &Session) -> Fields {
     ]
 }
 
-fn user_fields(kind: &'static str, user: UserId, username: &str) -> Fields {
-    vec![
-        ("type", Value::from(kind)),
-        ("userId", id(GlobalId::User(user))),
-        ("username", Value::from(username)),
-    ]
+fn user_fields(section: Section, user: UserId, username: &str) -> Fields {
+    vec![begin(section), ("userId", id(GlobalId::User(user))), ("username", Value::from(username))]
 }
 
 fn mute_fields(user: UserId, username: &str, mute: Mute) -> Fields {
-    let mut fields = user_fields(section_type(Section::Muted), user, username);
+    let mut fields = user_fields(Section::Muted, user, username);
     fields.extend([
         ("since", time(mute.since)),
         ("until", mute.until.map_or(Value::Null, time)),

@@ -36,43 +36,66 @@ use crate::store::{account, user};
 /// Maximum number of records on a page.
 pub const PAGE: usize = 100;
 
-/// The sections of an export, in order. Their numbers are part of the format of cursors.
+/// What the records of a section are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Section {
-    /// The account itself, a single record.
+pub enum Records {
+    /// The account, a single record.
     Account,
-    /// The account's sessions.
+    /// Sessions.
     Sessions,
-    /// The users whom the owner follows.
-    Following,
-    /// The owner's followers.
-    Followers,
-    /// The users whom the owner has requested to follow.
-    SentRequests,
-    /// The users who have requested to follow the owner.
-    Requests,
-    /// The users whom the owner blocks.
-    Blocked,
-    /// The users whom the owner mutes.
-    Muted,
-    /// The owner's posts.
+    /// Users of one of the lists that everyone sees.
+    Listed(ListKind),
+    /// Users of one of the lists that only the owner sees.
+    Own(OwnList),
+    /// Posts.
     Posts,
 }
 
-impl Section {
-    /// All sections, in order.
-    pub const ALL: [Self; 9] = [
-        Self::Account,
-        Self::Sessions,
-        Self::Following,
-        Self::Followers,
-        Self::SentRequests,
-        Self::Requests,
-        Self::Blocked,
-        Self::Muted,
-        Self::Posts,
-    ];
+macro_rules! sections {
+    ($($(#[$doc:meta])* $section:ident = $name:literal, $records:expr;)*) => {
+        /// The sections of an export, in order. Their numbers are part of the format of cursors.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Section {
+            $($(#[$doc])* $section,)*
+        }
 
+        impl Section {
+            /// All sections, in order.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$section),*];
+
+            /// Returns the type of the section's records, as exports name it, and what they are.
+            #[must_use]
+            pub const fn records(self) -> (&'static str, Records) {
+                match self {
+                    $(Self::$section => ($name, $records),)*
+                }
+            }
+        }
+    };
+}
+
+sections! {
+    /// The account itself, a single record.
+    Account = "account", Records::Account;
+    /// The account's sessions.
+    Sessions = "session", Records::Sessions;
+    /// The users whom the owner follows.
+    Following = "following", Records::Listed(ListKind::Following);
+    /// The owner's followers.
+    Followers = "follower", Records::Listed(ListKind::Followers);
+    /// The users whom the owner has requested to follow.
+    SentRequests = "followRequestSent", Records::Own(OwnList::SentRequests);
+    /// The users who have requested to follow the owner.
+    Requests = "followRequestReceived", Records::Own(OwnList::Requests);
+    /// The users whom the owner blocks.
+    Blocked = "block", Records::Own(OwnList::Blocked);
+    /// The users whom the owner mutes.
+    Muted = "mute", Records::Own(OwnList::Muted);
+    /// The owner's posts.
+    Posts = "post", Records::Posts;
+}
+
+impl Section {
     /// Returns the next section; `None` for the last one.
     fn next(self) -> Option<Self> {
         Self::ALL.get(self as usize + 1).copied()
@@ -214,11 +237,20 @@ impl App {
     pub async fn export_page(&self, viewer: &Viewer, from: ExportPosition) -> Result<ExportPage, Error> {
         let owner = viewer.signed_in()?;
         let ExportPosition { section, .. } = from;
-        let (records, rest) = match section {
-            Section::Account => (vec![self.own_account(viewer, owner.user).await?], None),
-            Section::Sessions => (self.sessions_after(owner.user, from).await?, None),
-            Section::Posts => self.posts_after(viewer, owner.user, from.post()).await?,
-            _ => self.users_after(viewer, owner, section, from.user()).await?,
+        let visible = Visible { app: self, load: self, viewer };
+        let window = Window { direction: Direction::Forward, size: PAGE, from: from.user() };
+        let (records, rest) = match section.records().1 {
+            Records::Account => (vec![self.own_account(viewer, owner.user).await?], None),
+            Records::Sessions => (self.sessions_after(owner.user, from).await?, None),
+            Records::Posts => self.posts_after(viewer, owner.user, from.post()).await?,
+            Records::Listed(kind) => {
+                let list = UserList { owner: owner.user, kind };
+                let listed = visible.user_page(list, window).await?.positions();
+                self.users_of(&visible, owner, section, listed).await?
+            }
+            Records::Own(list) => {
+                self.users_of(&visible, owner, section, visible.own_page(list, window).await?).await?
+            }
         };
         let next = match rest {
             Some(last) => Some(ExportPosition::after(section, last)),
@@ -263,17 +295,14 @@ impl App {
         Ok(sessions.into_iter().map(Record::Session).collect())
     }
 
-    /// Returns a page of a list of users, and the place of its last entry if there are more.
-    async fn users_after(
+    /// Returns the records of a page of a list of users, and the place of its last entry if there are more.
+    async fn users_of(
         &self,
-        viewer: &Viewer,
+        visible: &Visible<'_, App>,
         owner: &SignedIn,
         section: Section,
-        from: Option<Position>,
+        VisiblePage { page, ended }: VisiblePage<Position>,
     ) -> Result<(Vec<Record>, Option<SectionPosition>), Error> {
-        let visible = Visible { app: self, load: self, viewer };
-        let window = Window { direction: Direction::Forward, size: PAGE, from };
-        let VisiblePage { page, ended } = listed(&visible, owner.user, section, window).await?;
         let users = page.entries.iter().map(|entry| entry.user).collect();
         let users = visible.users(users, UserSelection::NONE, Access::Direct).await?;
         let exclusions = self.exclusions(owner).await?;
@@ -310,22 +339,4 @@ impl App {
         let records = posts.into_iter().zip(versions).map(record).collect();
         Ok((records, last.map(SectionPosition::Post)))
     }
-}
-
-/// Returns a page of one of the viewer's lists of users.
-async fn listed(
-    visible: &Visible<'_, App>,
-    owner: UserId,
-    section: Section,
-    window: Window<Position>,
-) -> Result<VisiblePage<Position>, Error> {
-    let kind = match section {
-        Section::SentRequests => return visible.own_page(OwnList::SentRequests, window).await,
-        Section::Requests => return visible.own_page(OwnList::Requests, window).await,
-        Section::Blocked => return visible.own_page(OwnList::Blocked, window).await,
-        Section::Muted => return visible.own_page(OwnList::Muted, window).await,
-        Section::Followers => ListKind::Followers,
-        _ => ListKind::Following,
-    };
-    Ok(visible.user_page(UserList { owner, kind }, window).await?.positions())
 }
