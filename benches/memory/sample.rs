@@ -68,7 +68,7 @@ impl Sample {
     async fn follows(&self, redis: &mut Redis<'_>) -> Ratio {
         let (mut own, mut plain) = (0.0, 0.0);
         for side in [Side::Following, Side::Followers] {
-            let usage = redis.usage(&self.users, |keys, user| memory::follows(keys, user, side)).await;
+            let usage = redis.usage(&self.users, |keys, user| memory::usage(&keys.list(user, side))).await;
             let plains = self.users.iter().filter_map(|user| redis.plain_list(*user, side));
             let plains: Vec<Plain> = plains.collect();
             own += quotient(usage.bytes, usage.items);
@@ -78,13 +78,13 @@ impl Sample {
     }
 
     async fn timelines(&self, redis: &mut Redis<'_>) -> Ratio {
-        let own = redis.usage(&self.users, memory::timeline).await;
+        let own = redis.usage(&self.users, |keys, user| memory::timeline(&keys.timeline(user))).await;
         let plains: Vec<Plain> = self.users.iter().filter_map(|user| redis.plain_timeline(*user)).collect();
         redis.compare("timeline entry", "a sorted set of ids", &own, &plains)
     }
 
     async fn users(&self, redis: &mut Redis<'_>) -> Ratio {
-        let own = redis.usage(&self.users, memory::user).await;
+        let own = redis.usage(&self.users, |keys, user| memory::record(&keys.user(user))).await;
         let plain = |user: &UserId| {
             let key = redis.keys().user(*user);
             redis.plain_fields(&format!("user:{user}"), &key)
@@ -94,7 +94,7 @@ impl Sample {
     }
 
     async fn posts(&self, redis: &mut Redis<'_>) -> Ratio {
-        let own = redis.usage(&self.posts, memory::post).await;
+        let own = redis.usage(&self.posts, |keys, post| memory::record(&keys.post(post))).await;
         let plain = |post: &PostId| {
             let key = redis.keys().post(*post);
             redis.plain_fields(&format!("post:{post}"), &key)
@@ -105,7 +105,7 @@ impl Sample {
 
     async fn visits(&self, redis: &mut Redis<'_>) -> [Ratio; 2] {
         let shards: Vec<u32> = (0..self.day.shards).collect();
-        let own = redis.usage(&shards, |keys, shard| memory::visits(keys, self.day, shard)).await;
+        let own = redis.usage(&shards, |keys, shard| memory::usage(&keys.visits(self.day, shard))).await;
         let visitors: Vec<u64> = shards.iter().flat_map(|shard| redis.visitors(self.day, *shard)).collect();
         let set = Plain::set("visits", visitors.clone());
         let estimate = Plain::hyper_log_log("visits:estimated", visitors);
@@ -117,7 +117,7 @@ impl Sample {
 
     async fn regions(&self, redis: &mut Redis<'_>) -> Ratio {
         let shards: Vec<u64> = (0..memory::region_shards(self.last).min(REGION_SHARDS)).collect();
-        let own = redis.usage(&shards, memory::regions).await;
+        let own = redis.usage(&shards, |keys, shard| memory::usage(&keys.regions(shard))).await;
         let users = shards.iter().flat_map(|shard| memory::users_of_regions(*shard)).collect();
         let regions = redis.send(region::read(redis.keys(), users)).await.concat();
         let plain = |(user, region): (UserId, Option<Region>)| {
@@ -130,7 +130,7 @@ impl Sample {
 
 async fn names(redis: &mut Redis<'_>) -> Ratio {
     let shards: Vec<u32> = (0..redis.keys().name_shards().min(NAME_SHARDS)).collect();
-    let own = redis.usage(&shards, memory::names).await;
+    let own = redis.usage(&shards, |keys, shard| memory::usage(&keys.names(shard))).await;
     let plain = |shard: &u32| {
         let key = redis.keys().names(*shard);
         redis.plain_fields("name", &key)

@@ -12,12 +12,11 @@ use crate::app::read::Load as _;
 use crate::app::visit::history::VisitorCount;
 use crate::model::id::{PostId, UserId};
 use crate::model::referrer::{EntryKind, ReferrerKind};
-use crate::model::relation::Side;
 use crate::model::user::{UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::command::Command;
 use crate::store::key::Keys;
-use crate::store::memory::{self, KeyUsage};
+use crate::store::memory::{self, KeyUsage, usage};
 use crate::store::post::{self, Record};
 use crate::store::{region, user, visit};
 
@@ -27,6 +26,25 @@ const MAX_KEYS: u64 = 1_000;
 const MAX_SHARDS: usize = 100;
 /// Maximum number of commands per batch.
 const BATCH_SIZE: usize = 500;
+
+/// Measures a key of a user.
+type UsageOfUser = fn(&Keys, UserId) -> Command<Option<KeyUsage>>;
+
+/// The items that are in keys of users, in the singular, each with the keys in which it is stored.
+const OF_USERS: [(&str, &[UsageOfUser]); 7] = [
+    ("follow", &[|keys, user| usage(&keys.following(user)), |keys, user| usage(&keys.followers(user))]),
+    (
+        "follow request",
+        &[|keys, user| usage(&keys.requesting(user)), |keys, user| usage(&keys.requests(user))],
+    ),
+    // In larger sets of blockers, a member takes fewer bytes.
+    ("block", &[|keys, user| usage(&keys.blocking(user)), |keys, user| usage(&keys.blockers(user))]),
+    ("mute", &[|keys, user| usage(&keys.muting(user))]),
+    // In larger sets, a tie takes about as many bytes. There is one in the slot of each of two users.
+    ("tie", &[|keys, user| usage(&keys.ties(user, 0))]),
+    ("timeline entry", &[|keys, user| memory::timeline(&keys.timeline(user))]),
+    ("user", &[|keys, user| memory::record(&keys.user(user))]),
+];
 
 /// The memory usage of all data.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,14 +112,11 @@ impl App {
     pub async fn measure_memory(&self) -> Result<Usage, Error> {
         let sampler = Sampler::new(self).await?;
         let [posts, referrals, reposts] = sampler.posts().await?;
-        let footprints = vec![
-            sampler.follows().await?,
-            sampler.requests().await?,
-            sampler.blocks().await?,
-            sampler.mutes().await?,
-            sampler.ties().await?,
-            sampler.timelines().await?,
-            sampler.users().await?,
+        let mut footprints = Vec::new();
+        for (kind, usages) in OF_USERS {
+            footprints.push(sampler.of_users(kind, usages).await?);
+        }
+        footprints.extend([
             sampler.names().await?,
             sampler.subjects().await?,
             posts,
@@ -110,7 +125,7 @@ impl App {
             sampler.edits().await?,
             sampler.visits().await?,
             sampler.regions().await?,
-        ];
+        ]);
         let redis_bytes = self.store().memory_used().await?;
         Ok(Usage { footprints, redis_bytes: redis_bytes.unwrap_or_default() })
     }
@@ -132,55 +147,14 @@ impl<'a> Sampler<'a> {
         Ok(Self { app, last, users })
     }
 
-    /// Measures follows in both lists, because each follow is stored twice.
-    async fn follows(&self) -> Result<Footprint, Error> {
-        Ok(self.listed("follow", Side::Following).await?.and(&self.listed("follow", Side::Followers).await?))
-    }
-
-    /// Measures requests to follow in both lists.
-    async fn requests(&self) -> Result<Footprint, Error> {
-        let kind = "follow request";
-        Ok(self.listed(kind, Side::Requesting).await?.and(&self.listed(kind, Side::Requests).await?))
-    }
-
-    async fn listed(&self, kind: &'static str, side: Side) -> Result<Footprint, Error> {
-        let usage = |user: &UserId| memory::follows(self.keys(), *user, side);
-        let sample = self.sample(self.users.iter().map(usage)).await?;
-        Ok(self.footprint_of_users(kind, &sample))
-    }
-
-    /// Measures blocks in both sets.
-    async fn blocks(&self) -> Result<Footprint, Error> {
-        let usage = |user: &UserId| memory::blocking(self.keys(), *user);
-        let blocking = self.sample(self.users.iter().map(usage)).await?;
-        let usage = |user: &UserId| memory::blockers(self.keys(), *user);
-        let blockers = self.sample(self.users.iter().map(usage)).await?;
-        Ok(self.footprint_of_users("block", &blocking).and(&self.footprint_of_users("block", &blockers)))
-    }
-
-    async fn mutes(&self) -> Result<Footprint, Error> {
-        let usage = |user: &UserId| memory::mutes(self.keys(), *user);
-        let sample = self.sample(self.users.iter().map(usage)).await?;
-        Ok(self.footprint_of_users("mute", &sample))
-    }
-
-    /// Measures the ties, of which there is one in the slot of each of two users.
-    async fn ties(&self) -> Result<Footprint, Error> {
-        let usage = |user: &UserId| memory::ties(self.keys(), *user);
-        let sample = self.sample(self.users.iter().map(usage)).await?;
-        Ok(self.footprint_of_users("tie", &sample))
-    }
-
-    async fn timelines(&self) -> Result<Footprint, Error> {
-        let usage = |user: &UserId| memory::timeline(self.keys(), *user);
-        let sample = self.sample(self.users.iter().map(usage)).await?;
-        Ok(self.footprint_of_users("timeline entry", &sample))
-    }
-
-    async fn users(&self) -> Result<Footprint, Error> {
-        let usage = |user: &UserId| memory::user(self.keys(), *user);
-        let sample = self.sample(self.users.iter().map(usage)).await?;
-        Ok(self.footprint_of_users("user", &sample))
+    /// Measures the keys of the sampled users in which each item of a kind is stored.
+    async fn of_users(&self, kind: &'static str, usages: &[UsageOfUser]) -> Result<Footprint, Error> {
+        let mut footprints = Vec::new();
+        for usage in usages {
+            let sample = self.sample(self.users.iter().map(|user| usage(self.keys(), *user))).await?;
+            footprints.push(self.footprint_of_users(kind, &sample));
+        }
+        Ok(footprints.into_iter().reduce(|first, mirror| first.and(&mirror)).expect("each kind has a key"))
     }
 
     /// Creates a footprint from keys of the sampled users.
@@ -197,7 +171,7 @@ impl<'a> Sampler<'a> {
         let names = users.iter().filter_map(|user| Username::parse(&user.username).ok());
         let occupied = names.take(MAX_SHARDS).map(|username| self.keys().names_shard(&username));
         let shards = self.with_others(occupied);
-        let sample = self.sample(shards.into_iter().map(|shard| memory::names(self.keys(), shard))).await?;
+        let sample = self.sample(shards.into_iter().map(|shard| usage(&self.keys().names(shard)))).await?;
         let count = extrapolate(users.len() as u64, self.users.len() as u64, self.last);
         Ok(Footprint::new("username", count, &sample))
     }
@@ -208,8 +182,7 @@ impl<'a> Sampler<'a> {
         let subjects: Vec<_> = self.send(subjects).await?.into_iter().flatten().collect();
         let occupied = subjects.iter().take(MAX_SHARDS).map(|subject| self.keys().subjects_shard(*subject));
         let shards = self.with_others(occupied);
-        let sample =
-            self.sample(shards.into_iter().map(|shard| memory::subjects(self.keys(), shard))).await?;
+        let sample = self.sample(shards.into_iter().map(|shard| usage(&self.keys().subjects(shard)))).await?;
         let count = extrapolate(subjects.len() as u64, self.users.len() as u64, self.last);
         Ok(Footprint::new("subject", count, &sample))
     }
@@ -219,8 +192,8 @@ impl<'a> Sampler<'a> {
         occupied.chain(shards(self.keys().name_shards(), MAX_SHARDS as u64)).collect()
     }
 
-    /// Measures posts that are not deleted, and the entries in their lists: replies and quotes, and reposts, which are stored
-    /// with their authors as well.
+    /// Measures posts that are not deleted, and the entries in their lists: replies and quotes, and reposts, which are
+    /// stored with their authors as well.
     async fn posts(&self) -> Result<[Footprint; 3], Error> {
         let (posts, last) = self.sampled_posts().await?;
         let records = self.send(posts.iter().map(|post| post::read(self.keys(), *post))).await?;
@@ -229,27 +202,26 @@ impl<'a> Sampler<'a> {
         let footprint = |kind, items, sample: &[KeyUsage]| {
             Footprint::new(kind, extrapolate(items, posts.len() as u64, last), sample)
         };
-        let sample = self.sample(live.iter().map(|post| memory::post(self.keys(), *post))).await?;
+        let sample = self.sample(live.iter().map(|post| memory::record(&self.keys().post(*post)))).await?;
         let records = footprint("post", sample.len() as u64, &sample);
         let entries = async |kind, lists: &[ReferrerKind]| {
             let lists = live.iter().flat_map(|post| lists.iter().map(move |list| (*post, *list)));
             let lists = lists.flat_map(|(post, list)| EntryKind::ALL.map(|entries| (post, list, entries)));
             let usages =
-                lists.map(|(post, list, entries)| memory::referrers(self.keys(), post, list, entries));
+                lists.map(|(post, list, entries)| usage(&self.keys().referrers(post, list, entries)));
             let sample = self.sample(usages).await?;
             let items = sample.iter().map(|usage| usage.items).sum();
             Ok::<_, Error>(footprint(kind, items, &sample))
         };
         let referrals = entries("reply or quote", &[ReferrerKind::Reply, ReferrerKind::Quote]).await?;
-        let usages = self.users.iter().map(|user| memory::reposted(self.keys(), *user));
-        let reposts = self.footprint_of_users("repost", &self.sample(usages).await?);
+        let reposts = self.of_users("repost", &[|keys, user| usage(&keys.reposted(user))]).await?;
         Ok([records, referrals, reposts.and(&entries("repost", &[ReferrerKind::Repost]).await?)])
     }
 
     /// Measures the earlier versions of posts.
     async fn edits(&self) -> Result<Footprint, Error> {
         let (posts, last) = self.sampled_posts().await?;
-        let sample = self.sample(posts.iter().map(|post| memory::edits(self.keys(), *post))).await?;
+        let sample = self.sample(posts.iter().map(|post| usage(&self.keys().edits(*post)))).await?;
         let items = sample.iter().map(|usage| usage.items).sum();
         Ok(Footprint::new("earlier version", extrapolate(items, posts.len() as u64, last), &sample))
     }
@@ -267,8 +239,8 @@ impl<'a> Sampler<'a> {
         let Some(&layout) = days.open.last() else {
             return Ok(Footprint::new("visit", 0, &[]));
         };
-        let usage = |shard| memory::visits(self.keys(), layout, shard);
-        let sample = self.sample(shards(layout.shards, MAX_KEYS).map(usage)).await?;
+        let usages = shards(layout.shards, MAX_KEYS).map(|shard| usage(&self.keys().visits(layout, shard)));
+        let sample = self.sample(usages).await?;
         let count = self.app.load(VisitorCount(layout)).await?;
         Ok(Footprint::new("visit", count, &sample))
     }
@@ -277,7 +249,7 @@ impl<'a> Sampler<'a> {
     async fn regions(&self) -> Result<Footprint, Error> {
         let all = memory::region_shards(self.last);
         let shards: Vec<u64> = evenly_spaced(all, MAX_SHARDS as u64).collect();
-        let sample = self.sample(shards.iter().map(|shard| memory::regions(self.keys(), *shard))).await?;
+        let sample = self.sample(shards.iter().map(|shard| usage(&self.keys().regions(*shard)))).await?;
         let users = shards.iter().flat_map(|shard| memory::users_of_regions(*shard)).collect();
         let regions = self.send(region::read(self.keys(), users)).await?;
         let found = regions.iter().flatten().filter(|(_, region)| region.is_some()).count() as u64;

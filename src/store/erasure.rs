@@ -64,17 +64,8 @@ pub fn forget(keys: &Keys, user: UserId, tree: Tree, member: UserId) -> Vec<Comm
     }
 }
 
-/// Deletes all keys of a user's slot that have fixed names, except those that go with the record, and the one that
-/// keeps the record from coming back. Returns the number of keys deleted.
+/// Deletes all keys of a user's slot that have fixed names, except those whose row in the table of keys says why not.
+/// Returns the number of keys deleted.
 pub fn delete_own(keys: &Keys, user: UserId) -> Command<i64> {
-    let delete = command("UNLINK").key(&keys.muting(user)).key(&keys.blocking(user));
-    let delete = delete.key(&keys.blockers(user)).key(&keys.blocker_count(user)).key(&keys.written(user));
-    let delete = delete.key(&keys.export(user)).key(&keys.following(user)).key(&keys.followers(user));
-    let delete = delete.key(&keys.requesting(user)).key(&keys.requests(user)).key(&keys.withheld(user));
-    let delete = delete.key(&keys.reposted(user)).key(&keys.posts(user)).key(&keys.post_times(user));
-    let delete = delete.key(&keys.limited(user)).key(&keys.recent(user)).key(&keys.cold(user));
-    let delete = delete.key(&keys.gone(user)).key(&keys.timeline(user)).key(&keys.removed(user));
-    let delete = delete.key(&keys.expiring(user)).key(&keys.cost_of(user)).key(&keys.publishes_of(user));
-    let delete = delete.key(&keys.events_of(user)).key(&keys.reports_of(user)).key(&keys.sign_ins_of(user));
-    delete.key(&keys.recoveries(user)).key(&keys.privacy_of(user)).reply()
+    keys.erased(user).fold(command("UNLINK"), |delete, key| delete.key(&key)).reply()
 }

@@ -53,7 +53,7 @@ const HOMES: [(&str, &[&str]); 53] = [
     ("icu_properties", &["model/text"]),
     ("idna", &["model/entity"]),
     ("indicatif", &["cli/progress.rs"]),
-    ("itoa", &["store/key.rs"]),
+    ("itoa", &["store/key"]),
     ("jiff", &["cli/print.rs", "graphql/types/scalar.rs"]),
     ("jsonwebtoken", &["app/jwt"]),
     ("metrics", &["http/metrics.rs", "driver/metric.rs", "store/metric.rs", "graphql/usage.rs"]),
