@@ -16,7 +16,6 @@ use crate::config::Switch;
 use crate::model::clock::Day;
 use crate::model::id::UserId;
 use crate::store::audience;
-use crate::store::batch::Batch;
 use crate::store::tree::{GENERATIONS, ROOM, Shard};
 
 pub use crate::store::audience::DAYS as MOST_DAYS;
@@ -49,12 +48,9 @@ impl App {
     async fn try_to_record_views(&self, users: &[UserId], visitor: UserId, day: Day) -> Result<(), Error> {
         // The notes come first: Redis executes a batch in this order. If a cluster's master does not execute its part,
         // the view is recorded again with the next request, or expires by itself.
-        let mut batch = Batch::new("audience: record");
-        let note = |&user: &UserId| batch.push(audience::note(self.keys(), visitor, day, user));
-        let mut tickets: Vec<_> = users.iter().map(note).collect();
-        let record = |&user: &UserId| batch.push(audience::record(self.keys(), user, day, visitor));
-        tickets.extend(users.iter().map(record));
-        batch.send(self.store()).await?.take_all(tickets)?;
+        let note = |&user: &UserId| audience::note(self.keys(), visitor, day, user);
+        let record = |&user: &UserId| audience::record(self.keys(), user, day, visitor);
+        self.send_all("audience: record", users.iter().map(note).chain(users.iter().map(record))).await?;
         for &user in users {
             self.0.process.views.note(day, (user, visitor));
         }

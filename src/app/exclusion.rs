@@ -124,10 +124,8 @@ impl App {
 
     /// Adds the ties by which an erasure of one of two users finds the other, for each pair. Makes one round trip.
     pub(super) async fn add_ties(&self, pairs: &[(UserId, UserId)]) -> Result<(), Error> {
-        let mut batch = Batch::new("ties");
         let both = pairs.iter().flat_map(|&(user, other)| [(user, other), (other, user)]);
-        let added = both.map(|(user, other)| batch.push(tie::add(self.keys(), user, other))).collect();
-        batch.send(self.store()).await?.take_all(added)?;
+        self.send_all("ties", both.map(|(user, other)| tie::add(self.keys(), user, other))).await?;
         Ok(())
     }
 

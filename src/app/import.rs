@@ -17,7 +17,6 @@ use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Window};
 use crate::model::relation::{Mute, MuteScope};
 use crate::model::secret::{Password, PasswordHash};
-use crate::store::batch::Batch;
 use crate::store::follow::{Followed, NewFollow};
 use crate::store::name::{self, Holder};
 use crate::store::post_list::{self, PostPage};
@@ -118,10 +117,8 @@ impl App {
     }
 
     async fn read_holders(&self, accounts: &[NewAccount]) -> Result<Vec<Option<Holder>>, Error> {
-        let mut batch = Batch::new("import: names");
-        let read = |newcomer: &NewAccount| batch.push(name::holder(self.keys(), &newcomer.username));
-        let tickets = accounts.iter().map(read).collect();
-        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+        let read = |newcomer: &NewAccount| name::holder(self.keys(), &newcomer.username);
+        self.send_all("import: names", accounts.iter().map(read)).await
     }
 
     /// Writes follows, even of users whose accounts are private. Makes five round trips for any number of follows; a
@@ -186,10 +183,8 @@ impl App {
         self.enter(Feature::Exclusions).await?;
         let limit = self.0.rules.relation.relation_mute_limit;
         let mute = Mute { since: at, until: None, scope: MuteScope::All };
-        let mut batch = Batch::new("import: mutes");
-        let write = |&(user, other): &_| batch.push(exclusion::mute(self.keys(), user, other, mute, limit));
-        let tickets = mutes.iter().map(write).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
+        let write = |&(user, other): &_| exclusion::mute(self.keys(), user, other, mute, limit);
+        self.send_all("import: mutes", mutes.iter().map(write)).await?;
         Ok(())
     }
 
@@ -199,12 +194,8 @@ impl App {
         let all = Window { direction: Direction::Forward, size: MOST_HOT, from: None };
         let mut posts = Vec::with_capacity(authors.len());
         for authors in authors.chunks(1_000) {
-            let mut batch = Batch::new("import: posts");
-            let tickets = authors
-                .iter()
-                .map(|&author| batch.push(post_list::page(self.keys(), author, &all)))
-                .collect();
-            for PostPage { page, cold, .. } in batch.send(self.store()).await?.take_all(tickets)? {
+            let commands = authors.iter().map(|&author| post_list::page(self.keys(), author, &all));
+            for PostPage { page, cold, .. } in self.send_all("import: posts", commands).await? {
                 let archived = usize::try_from(cold.count).unwrap_or(usize::MAX);
                 let hot = page.entries.iter().rev().copied().map(Some);
                 posts.push(std::iter::repeat_n(None, archived).chain(hot).collect());

@@ -49,6 +49,7 @@ use tokio::sync::OnceCell;
 
 use crate::app::counter::Raised;
 use crate::app::delivery::mark::DeliveredMark;
+use crate::app::error::Error;
 use crate::app::exclusion::ExclusionCache;
 use crate::app::feature::Entered;
 use crate::app::jwt::{Jwt, SubjectCache};
@@ -67,6 +68,8 @@ use crate::model::clock::{Day, SharedClock, Timestamp};
 use crate::model::id::UserId;
 use crate::model::rng::Rng;
 use crate::store::Store;
+use crate::store::batch::Batch;
+use crate::store::command::Command;
 use crate::store::key::Keys;
 
 /// The availability of the hot store.
@@ -263,6 +266,18 @@ impl App {
 
     fn keys(&self) -> &Keys {
         self.0.store.keys()
+    }
+
+    /// Sends commands of one type together, and returns their replies in order. Makes one round trip; none if there are
+    /// no commands.
+    fn send_all<T>(
+        &self,
+        step: &'static str,
+        commands: impl IntoIterator<Item = Command<T>>,
+    ) -> impl Future<Output = Result<Vec<T>, Error>> {
+        let mut batch = Batch::new(step);
+        let tickets = commands.into_iter().map(|command| batch.push(command)).collect();
+        async move { Ok(batch.send(self.store()).await?.take_all(tickets)?) }
     }
 
     fn rng(&self) -> &Rng {

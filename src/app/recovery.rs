@@ -295,11 +295,8 @@ impl App {
         if users.is_empty() {
             return Ok(());
         }
-        let mut batch = Batch::new("recovery: revoke");
-        let revoke =
-            |user: &UserId| batch.push(recovery::revoke(self.keys(), *user, Issuers::One(moderator)));
-        let revoked = users.iter().map(revoke).collect();
-        batch.send(self.store()).await?.take_all(revoked)?;
+        let revoke = |user: &UserId| recovery::revoke(self.keys(), *user, Issuers::One(moderator));
+        self.send_all("recovery: revoke", users.iter().map(revoke)).await?;
         self.store().persist().await;
         recovery::unlist(self.keys(), moderator, users).send("recovery: unlist", self.store()).await?;
         Ok(())

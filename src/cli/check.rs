@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::app::App;
-use crate::app::check::{Findings, USERS_AT_A_TIME};
+use crate::app::check::{Finding, Findings, USERS_AT_A_TIME};
 use crate::app::error::Error;
 use crate::cli::{Data, Outcome, progress, say};
 use crate::config::DataConfig;
@@ -40,29 +40,8 @@ impl Check {
 async fn report(app: &App, repair: bool) -> Outcome {
     let found = check(app, repair).await?;
     let left = if repair && found.faults() > 0 { check(app, false).await? } else { found };
-    let Findings {
-        users,
-        edges,
-        torn_edges,
-        dangling_edges,
-        torn_blocks,
-        crossed_blocks,
-        stray_requests,
-        untied_mutes,
-        wrong_names,
-        wrong_activities,
-        wrong_subjects,
-        given_up,
-        unmovable,
-        miscounted,
-        mistimed,
-        wrong_visibilities,
-        wrong_referrals,
-        miscounted_referrals,
-        unfinished,
-    } = found;
     let verdict = match (found.faults(), left.faults()) {
-        (0, _) if unfinished > 0 => {
+        (0, _) if found[Finding::Unfinished] > 0 => {
             "no faults; operations in progress or interrupted are finished by a server within a minute, or by \
              `fanfold check --repair` after that"
                 .to_owned()
@@ -72,29 +51,16 @@ async fn report(app: &App, repair: bool) -> Outcome {
         (_, left) if repair => format!("{left} faults could not be repaired"),
         (found, _) => format!("{found} faults were found; `fanfold check --repair` repairs them"),
     };
-    say(&format!(
-        "users:                         {users}\n\
-         follows and requests:          {edges}\n\
-         one-sided follows:             {torn_edges}\n\
-         follows without a user:        {dangling_edges}\n\
-         one-sided blocks:              {torn_blocks}\n\
-         blocks across a follow:        {crossed_blocks}\n\
-         requests to public accounts:   {stray_requests}\n\
-         mutes without a tie:           {untied_mutes}\n\
-         usernames without a user:      {wrong_names}\n\
-         accounts partly inactive:      {wrong_activities}\n\
-         subjects without a user:       {wrong_subjects}\n\
-         deliveries given up:           {given_up}\n\
-         posts not archived:            {unmovable}\n\
-         archived posts miscounted:     {miscounted}\n\
-         users with wrong post times:   {mistimed}\n\
-         users with wrong visibilities: {wrong_visibilities}\n\
-         wrong replies and quotes:      {wrong_referrals}\n\
-         replies and quotes miscounted: {miscounted_referrals}\n\
-         operations in progress:        {unfinished}\n\
-         {verdict}"
-    ))?;
+    say(&format!("{}{verdict}", print(&found)))?;
     Ok(if left.faults() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints a line for each finding, with the counts in one column.
+fn print(findings: &Findings) -> String {
+    let width = Finding::ALL.iter().map(|finding| finding.text().len()).max().unwrap_or_default() + 2;
+    let line =
+        |(finding, count): (Finding, u64)| format!("{:width$}{count}\n", format!("{}:", finding.text()));
+    findings.iter().map(line).collect()
 }
 
 async fn check(app: &App, repair: bool) -> Result<Findings, Error> {

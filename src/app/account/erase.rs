@@ -191,9 +191,8 @@ impl App {
             let scan = report::scan(self.keys(), cursor).send("erase: reports", self.store()).await?;
             let concerned =
                 scan.1.iter().filter(|found| [found.reporter, found.reported.user].contains(&user));
-            let mut batch = Batch::new("erase: reports");
-            let removed = concerned.map(|found| batch.push(report::resolve(self.keys(), found))).collect();
-            batch.send(self.store()).await?.take_all(removed)?;
+            let commands = concerned.map(|found| report::resolve(self.keys(), found));
+            self.send_all("erase: reports", commands).await?;
             cursor = scan.0;
             if cursor == 0 {
                 return Ok(());
@@ -206,12 +205,9 @@ impl App {
         let invites = invite::list(self.keys()).send("erase: invites", self.store()).await?;
         for invites in invites.chunks(TOGETHER) {
             self.keep(claim).await?;
-            let mut batch = Batch::new("erase: invites");
             let nonce = self.rng().nonce();
-            let anonymize =
-                |found: &InvitePosition| batch.push(invite::anonymize(self.keys(), &found.code, user, nonce));
-            let anonymous = invites.iter().map(anonymize).collect();
-            batch.send(self.store()).await?.take_all(anonymous)?;
+            let anonymize = |found: &InvitePosition| invite::anonymize(self.keys(), &found.code, user, nonce);
+            self.send_all("erase: invites", invites.iter().map(anonymize)).await?;
         }
         Ok(())
     }
@@ -219,10 +215,8 @@ impl App {
     /// Runs step 7.
     async fn erase_connections(&self, claim: &mut Claim, user: UserId) -> Result<(), Error> {
         let trees: Vec<Tree> = Tree::all(Day::of(self.now())).collect();
-        let mut batch = Batch::new("erase: trees");
-        let read = |tree: &Tree| batch.push(erasure::elements(self.keys(), user, *tree, Shard::ROOT));
-        let roots = trees.iter().map(read).collect();
-        let roots = batch.send(self.store()).await?.take_all(roots)?;
+        let read = |tree: &Tree| erasure::elements(self.keys(), user, *tree, Shard::ROOT);
+        let roots = self.send_all("erase: trees", trees.iter().map(read)).await?;
         for (tree, root) in trees.into_iter().zip(roots) {
             if !root.is_empty() {
                 self.erase_tree(claim, user, tree).await?;
@@ -270,10 +264,8 @@ impl App {
         }
         for members in members.chunks(MEMBERS) {
             self.keep(claim).await?;
-            let mut batch = Batch::new("erase: forget");
             let forget = members.iter().flat_map(|&member| erasure::forget(self.keys(), user, tree, member));
-            let forgotten = forget.map(|command| batch.push(command)).collect();
-            batch.send(self.store()).await?.take_all(forgotten)?;
+            self.send_all("erase: forget", forget).await?;
         }
         Ok(())
     }
@@ -284,10 +276,8 @@ impl App {
         let (open, closed) = (batch.push(visit::days(self.keys())), batch.push(visit::closed(self.keys())));
         let mut replies = batch.send(self.store()).await?;
         let (open, closed) = (replies.take(open)?.open, replies.take(closed)?);
-        let mut batch = Batch::new("erase: visits");
-        let remove = |layout: Layout| batch.push(visit::remove(self.keys(), layout, user));
-        let removed = open.into_iter().chain(closed).map(remove).collect();
-        batch.send(self.store()).await?.take_all(removed)?;
+        let remove = |layout: Layout| visit::remove(self.keys(), layout, user);
+        self.send_all("erase: visits", open.into_iter().chain(closed).map(remove)).await?;
         Ok(())
     }
 
@@ -299,10 +289,8 @@ impl App {
             if names.is_empty() {
                 break;
             }
-            let mut batch = Batch::new("erase: expiring");
             let delete = names.iter().filter_map(|name| expiring::delete(self.keys(), user, name));
-            let deleted = delete.map(|command| batch.push(command)).collect();
-            batch.send(self.store()).await?.take_all(deleted)?;
+            self.send_all("erase: expiring", delete).await?;
             expiring::forget(self.keys(), user, &names).send("erase: forget names", self.store()).await?;
         }
         erasure::delete_own(self.keys(), user).send("erase: own", self.store()).await?;

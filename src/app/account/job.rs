@@ -13,7 +13,6 @@ use crate::app::error::{Broken, Error};
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::store::account::{self, Job};
-use crate::store::batch::Batch;
 
 /// Age of a job after which a worker takes it over: some seconds after the call that has added it writes no more.
 const TAKEN_OVER: Duration = WRITER_LIVES.saturating_add(REPAIRED_AFTER);
@@ -50,9 +49,8 @@ impl App {
 
     /// Makes jobs due at this time. Makes one round trip.
     pub(in crate::app) async fn schedule_jobs(&self, jobs: &[Job], due: Timestamp) -> Result<(), Error> {
-        let mut batch = Batch::new("account: new jobs");
-        let tickets = jobs.iter().map(|job| batch.push(account::add_job(self.keys(), *job, due))).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
+        let commands = jobs.iter().map(|job| account::add_job(self.keys(), *job, due));
+        self.send_all("account: new jobs", commands).await?;
         Ok(())
     }
 

@@ -90,10 +90,8 @@ impl App {
         }
         sent?.take_all(tickets)?;
         // Most accounts that are imported have no posts yet.
-        let mut batch = Batch::new("import: posts");
-        let read = |&user: &UserId| batch.push(post_list::nearest(self.keys(), user, Direction::Forward));
-        let tickets = users.iter().map(read).collect();
-        let nearest = batch.send(self.store()).await?.take_all(tickets)?;
+        let read = |&user: &UserId| post_list::nearest(self.keys(), user, Direction::Forward);
+        let nearest = self.send_all("import: posts", users.iter().map(read)).await?;
         let (done, open): (Vec<_>, Vec<_>) =
             jobs.into_iter().zip(nearest).partition(|(_, nearest)| Nearest::has_no_posts(nearest));
         self.end_jobs(done.into_iter().map(|(job, _)| job).collect()).await?;

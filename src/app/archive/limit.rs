@@ -36,8 +36,7 @@ impl App {
             let read = |&author: &UserId| batch.push(moving::beyond(self.keys(), author, limit, start));
             let found: Vec<_> = open.iter().map(read).collect();
             let mut replies = batch.send(self.store()).await?;
-            let mut batch = Batch::new("move: queue");
-            let mut tickets = Vec::new();
+            let mut commands = Vec::new();
             let mut rest = Vec::new();
             for (author, found) in open.into_iter().zip(found) {
                 let mut posts = replies.take_readable(found, "posts", author.get())?.unwrap_or_default();
@@ -48,10 +47,10 @@ impl App {
                     rest.push(author);
                 }
                 if !posts.is_empty() {
-                    tickets.push(batch.push(moving::queue(self.keys(), &posts, self.now())));
+                    commands.push(moving::queue(self.keys(), &posts, self.now()));
                 }
             }
-            batch.send(self.store()).await?.take_all(tickets)?;
+            self.send_all("move: queue", commands).await?;
             open = rest;
             start += moving::MOST;
         }

@@ -117,9 +117,8 @@ impl App {
 
     /// Runs step 2: reads the records.
     async fn read_records(&self, ids: &[PostId]) -> Result<Records, Error> {
-        let mut batch = Batch::new("move: records");
-        let tickets = ids.iter().map(|&id| batch.push(post::read(self.keys(), id))).collect();
-        let found = batch.send(self.store()).await?.take_all(tickets)?;
+        let commands = ids.iter().map(|&id| post::read(self.keys(), id));
+        let found = self.send_all("move: records", commands).await?;
         let mut records = Records::default();
         for (&id, record) in ids.iter().zip(found) {
             match record {
@@ -149,12 +148,9 @@ impl App {
             changed.flat_map(|post| EntryList::all(post.id).map(|list| (list, 0))).collect();
         let mut entries = Vec::new();
         while !open.is_empty() {
-            let mut batch = Batch::new("move: referrers");
-            let read = |&(list, start): &(EntryList, usize)| {
-                batch.push(referrer::portion(self.keys(), list, start, PORTION))
-            };
-            let tickets = open.iter().map(read).collect();
-            let portions = batch.send(self.store()).await?.take_all(tickets)?;
+            let read =
+                |&(list, start): &(EntryList, usize)| referrer::portion(self.keys(), list, start, PORTION);
+            let portions = self.send_all("move: referrers", open.iter().map(read)).await?;
             let mut rest = Vec::new();
             for ((list, start), portion) in open.into_iter().zip(portions) {
                 if portion.len() == PORTION {
@@ -186,23 +182,19 @@ impl App {
     /// Replaces these posts' records with tombstones. Either the posts were deleted after step 2, or Redis
     /// lost the deletions with its latest writes. The posts stay in the mover's list for the next turn.
     async fn erase_again(&self, deleted: &[(PostId, UserId)]) -> Result<(), Error> {
-        let mut batch = Batch::new("move: erase");
-        let erase = |&(id, author): &(PostId, UserId)| batch.push(post::erase(self.keys(), author, id, None));
-        let tickets = deleted.iter().map(erase).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
+        let erase = |&(id, author): &(PostId, UserId)| post::erase(self.keys(), author, id, None);
+        self.send_all("move: erase", deleted.iter().map(erase)).await?;
         Ok(())
     }
 
     /// Runs step 6: removes the posts without a record from their authors' lists.
     async fn remove_archived(&self, verdict: &Verdict) -> Result<(), Error> {
-        let mut batch = Batch::new("move: remove archived");
         let without_record = verdict.archived.iter().filter(|(id, _)| !verdict.changed.contains(id));
         let put = |(author, mut posts): (UserId, Vec<PostId>)| {
             posts.sort_unstable();
-            batch.push(moving::remove_archived(self.keys(), author, &posts))
+            moving::remove_archived(self.keys(), author, &posts)
         };
-        let tickets = by_author(without_record).into_iter().map(put).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
+        self.send_all("move: remove archived", by_author(without_record).into_iter().map(put)).await?;
         Ok(())
     }
 
@@ -226,12 +218,9 @@ impl App {
 
     /// Runs step 7: updates the authors' sets of deleted posts.
     async fn evict_expired(&self, gone: &[(PostId, UserId)]) -> Result<(), Error> {
-        let mut batch = Batch::new("move: gone");
-        let forget = |(author, posts): (UserId, Vec<PostId>)| {
-            batch.push(moving::evict_expired(self.keys(), author, &posts))
-        };
-        let tickets = by_author(gone).into_iter().map(forget).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
+        let forget =
+            |(author, posts): (UserId, Vec<PostId>)| moving::evict_expired(self.keys(), author, &posts);
+        self.send_all("move: gone", by_author(gone).into_iter().map(forget)).await?;
         Ok(())
     }
 }

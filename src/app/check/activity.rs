@@ -6,11 +6,10 @@ use std::collections::BTreeSet;
 
 use crate::app::App;
 use crate::app::account::Walk;
-use crate::app::check::Findings;
+use crate::app::check::{Finding, Findings};
 use crate::app::error::Error;
 use crate::model::account::Account;
 use crate::model::id::UserId;
-use crate::store::batch::Batch;
 use crate::store::{account, follow};
 
 impl App {
@@ -30,9 +29,8 @@ impl App {
         }
         // Others put back their follows once they are active.
         let active = accounts.into_iter().flatten().filter(Account::is_active).map(|account| account.user);
-        let mut batch = Batch::new("check: withheld");
-        let tickets = active.map(|id| batch.push(follow::withheld(self.keys(), id))).collect();
-        let withheld = batch.send(self.store()).await?.take_all(tickets)?;
+        let commands = active.map(|id| follow::withheld(self.keys(), id));
+        let withheld = self.send_all("check: withheld", commands).await?;
         let followees: BTreeSet<UserId> = withheld.into_iter().flatten().collect();
         let followees: Vec<UserId> = followees.into_iter().collect();
         let accounts = self.accounts(&followees).await?;
@@ -52,6 +50,6 @@ impl App {
             let mut walk = Walk::default();
             while !self.make_agree(user, &mut walk, 1).await? {}
         }
-        Ok(Findings { wrong_activities: u64::from(!has_job), ..Findings::default() })
+        Ok(Findings::from([(Finding::WrongActivities, u64::from(!has_job))]))
     }
 }

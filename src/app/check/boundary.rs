@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::app::App;
-use crate::app::check::Findings;
+use crate::app::check::{Finding, Findings};
 use crate::app::error::Error;
 use crate::model::id::UserId;
 use crate::model::relation::FollowState;
@@ -33,9 +33,8 @@ impl App {
 
     /// Returns all pairs of a user who blocks and a user who is blocked, by either of the two copies.
     async fn blocks_of(&self, ids: &[UserId]) -> Result<HashSet<(UserId, UserId)>, Error> {
-        let mut batch = Batch::new("check: blocks");
-        let has_any = ids.iter().map(|&id| batch.push(block::has_any(self.keys(), id))).collect();
-        let has_any = batch.send(self.store()).await?.take_all(has_any)?;
+        let commands = ids.iter().map(|&id| block::has_any(self.keys(), id));
+        let has_any = self.send_all("check: blocks", commands).await?;
         let ids = ids.iter().zip(has_any).filter(|(_, has_any)| *has_any).map(|(id, _)| id);
         let mut batch = Batch::new("check: blocks");
         let read = |&id: &UserId| {
@@ -72,8 +71,8 @@ impl App {
                 continue;
             }
             match fault {
-                Fault::Torn => findings.torn_blocks += 1,
-                Fault::Crossed => findings.crossed_blocks += 1,
+                Fault::Torn => findings[Finding::TornBlocks] += 1,
+                Fault::Crossed => findings[Finding::CrossedBlocks] += 1,
             }
             if repair {
                 self.repair_block(user, other).await?;
@@ -118,10 +117,8 @@ impl App {
     /// Finds requests to follow users whose accounts are public. Counts up to 1,000 per user. With `repair`, accepts
     /// all of them.
     async fn check_requests(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
-        let mut batch = Batch::new("check: requests");
-        let read = |&id: &UserId| batch.push(user::requests_to_public(self.keys(), id, TOGETHER));
-        let tickets = ids.iter().map(read).collect();
-        let requests = batch.send(self.store()).await?.take_all(tickets)?;
+        let read = |&id: &UserId| user::requests_to_public(self.keys(), id, TOGETHER);
+        let requests = self.send_all("check: requests", ids.iter().map(read)).await?;
         let mut findings = Findings::default();
         for (id, requests) in ids.iter().zip(requests) {
             let requests = requests.unwrap_or_default();
@@ -134,7 +131,7 @@ impl App {
                 !under_way.contains(&edge) && !under_way.contains(&Operation::Public { user: *id })
             };
             let stray = requests.iter().filter(is_stray).count();
-            findings.stray_requests += stray as u64;
+            findings[Finding::StrayRequests] += stray as u64;
             while repair && stray > 0 && !self.accept_requests(*id).await? {}
         }
         Ok(findings)

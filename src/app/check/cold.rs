@@ -12,7 +12,6 @@ use crate::app::error::Error;
 use crate::archive::post::{Counts, Row};
 use crate::model::id::{PostId, UserId};
 use crate::model::post::Visibility;
-use crate::store::batch::Batch;
 use crate::store::moving::{self, Cold, RightCold};
 
 /// Maximum number of attempts to read an author's data without a concurrent change.
@@ -110,9 +109,8 @@ impl App {
 
     /// Returns the cold post summary of each user who has, or had, cold posts.
     async fn cold_counts(&self, ids: &[UserId]) -> Result<Vec<(UserId, Cold)>, Error> {
-        let mut batch = Batch::new("check: cold");
-        let tickets = ids.iter().map(|&id| batch.push(moving::cold(self.keys(), id))).collect();
-        let counts = batch.send(self.store()).await?.take_all(tickets)?;
+        let commands = ids.iter().map(|&id| moving::cold(self.keys(), id));
+        let counts = self.send_all("check: cold", commands).await?;
         let has_any = |(_, cold): &(UserId, Cold)| {
             cold.greatest > 0 || (cold.count, cold.limited) != (Some(0), Some(0))
         };

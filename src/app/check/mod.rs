@@ -10,15 +10,16 @@ mod boundary;
 mod cold;
 mod conversion;
 mod entry;
+mod finding;
 mod referral;
 mod state;
 mod subject;
 mod tie;
 
 use std::collections::HashSet;
-use std::ops::AddAssign;
 
 pub use self::conversion::Conversion;
+pub use self::finding::{Finding, Findings};
 use crate::app::App;
 use crate::app::delivery::Backlog;
 use crate::app::edge::Edge;
@@ -41,120 +42,6 @@ pub const USERS_AT_A_TIME: u64 = 500;
 
 /// Maximum number of list entries per batch.
 const ENTRIES_AT_A_TIME: usize = 5_000;
-
-/// Counts of checked objects, and of the faults found in them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Findings {
-    /// Users with a record.
-    pub users: u64,
-    /// Follows and requests to follow, counted on the authoritative side.
-    pub edges: u64,
-    /// Edges that lack the authoritative entry or the mirror, or have different times in the two.
-    pub torn_edges: u64,
-    /// Edges to or from nonexistent users, or from a user to themselves.
-    pub dangling_edges: u64,
-    /// Blocks whose mirror differs from their truth.
-    pub torn_blocks: u64,
-    /// Blocks between users of whom one follows the other, or has requested to.
-    pub crossed_blocks: u64,
-    /// Pending requests to follow users whose accounts are public.
-    pub stray_requests: u64,
-    /// Names that resolve to no user or to a user with another name, and users whose name does not resolve to
-    /// them.
-    pub wrong_names: u64,
-    /// Mutes that an erasure of one of the two users does not find, or has not found.
-    pub untied_mutes: u64,
-    /// Accounts with names or follows that do not agree with the account being active or not.
-    pub wrong_activities: u64,
-    /// Subjects of another application that resolve to no user or to a user of another subject, and users whose
-    /// subject does not resolve to them.
-    pub wrong_subjects: u64,
-    /// Abandoned jobs that were to push a post to timelines or to remove a post from them.
-    pub given_up: u64,
-    /// Posts that the archive rejected.
-    pub unmovable: u64,
-    /// Users whose recorded number of archived posts differs from the number in the archive.
-    pub miscounted: u64,
-    /// Users whose hot posts have wrong creation times.
-    pub mistimed: u64,
-    /// Users whose set of hot posts that only followers can see is wrong.
-    pub wrong_visibilities: u64,
-    /// Replies and quotes that are missing from the list of the post that they refer to, and entries that no post
-    /// accounts for.
-    pub wrong_referrals: u64,
-    /// Posts with a wrong number of replies or quotes.
-    pub miscounted_referrals: u64,
-    /// Unfinished operations, which are not faults.
-    pub unfinished: u64,
-}
-
-impl Findings {
-    /// Returns the total number of faults.
-    #[must_use]
-    pub fn faults(&self) -> u64 {
-        self.torn_edges
-            + self.dangling_edges
-            + self.torn_blocks
-            + self.crossed_blocks
-            + self.stray_requests
-            + self.untied_mutes
-            + self.wrong_names
-            + self.wrong_activities
-            + self.wrong_subjects
-            + self.given_up
-            + self.unmovable
-            + self.miscounted
-            + self.mistimed
-            + self.wrong_visibilities
-            + self.wrong_referrals
-            + self.miscounted_referrals
-    }
-}
-
-impl AddAssign for Findings {
-    fn add_assign(&mut self, other: Self) {
-        let Self {
-            users,
-            edges,
-            torn_edges,
-            dangling_edges,
-            torn_blocks,
-            crossed_blocks,
-            stray_requests,
-            untied_mutes,
-            wrong_names,
-            wrong_activities,
-            wrong_subjects,
-            given_up,
-            unmovable,
-            miscounted,
-            mistimed,
-            wrong_visibilities,
-            wrong_referrals,
-            miscounted_referrals,
-            unfinished,
-        } = other;
-        self.users += users;
-        self.edges += edges;
-        self.torn_edges += torn_edges;
-        self.dangling_edges += dangling_edges;
-        self.torn_blocks += torn_blocks;
-        self.crossed_blocks += crossed_blocks;
-        self.stray_requests += stray_requests;
-        self.untied_mutes += untied_mutes;
-        self.wrong_names += wrong_names;
-        self.wrong_activities += wrong_activities;
-        self.wrong_subjects += wrong_subjects;
-        self.given_up += given_up;
-        self.unmovable += unmovable;
-        self.miscounted += miscounted;
-        self.mistimed += mistimed;
-        self.wrong_visibilities += wrong_visibilities;
-        self.wrong_referrals += wrong_referrals;
-        self.miscounted_referrals += miscounted_referrals;
-        self.unfinished += unfinished;
-    }
-}
 
 /// An entry in one of a user's lists of follows and requests to follow.
 #[derive(Clone, Copy)]
@@ -210,16 +97,16 @@ impl App {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
         let accounts = self.accounts(&ids).await?.into_iter().flatten();
         let records: Vec<_> = accounts.map(|account| (account.user, account.username)).collect();
-        let mut findings = Findings { users: records.len() as u64, ..Findings::default() };
+        let mut findings = Findings::from([(Finding::Users, records.len() as u64)]);
         let existing: Vec<UserId> = records.iter().map(|(id, _)| *id).collect();
         let unnamed = self.unnamed(self.unnamed(records).await?).await?;
-        findings.wrong_names += unnamed.len() as u64;
+        findings[Finding::WrongNames] += unnamed.len() as u64;
         if repair {
             for (id, username) in unnamed {
                 self.name_again(id, &username).await?;
             }
         }
-        findings.wrong_subjects += self.check_own_subjects(&existing, repair).await?;
+        findings[Finding::WrongSubjects] += self.check_own_subjects(&existing, repair).await?;
         for side in [Side::Following, Side::Followers, Side::Requesting, Side::Requests] {
             findings += self.check_lists(&ids, side, repair).await?;
         }
@@ -234,7 +121,7 @@ impl App {
     /// and quotes of these. With `repair`, repairs faults.
     pub async fn check_posts(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
         let mut findings = self.check_times(ids, repair).await?;
-        findings.miscounted += self.check_cold(ids, repair).await?;
+        findings[Finding::Miscounted] += self.check_cold(ids, repair).await?;
         findings += self.check_hot_referrals(ids, repair).await?;
         Ok(findings)
     }
@@ -255,7 +142,7 @@ impl App {
                     findings += self.check_activity(account.user, repair).await?;
                 }
                 (Holder::Settled(_) | Holder::Inactive(_), None) => {
-                    findings.wrong_names += 1;
+                    findings[Finding::WrongNames] += 1;
                     if repair {
                         name::free(self.keys(), &username, holder).send("check: free", self.store()).await?;
                     }
@@ -267,7 +154,7 @@ impl App {
                         .await?
                         .contains(&Operation::Name { username: username.clone(), user })
                     {
-                        findings.wrong_names += 1;
+                        findings[Finding::WrongNames] += 1;
                     }
                     if repair {
                         self.end_reservation(&username, user).await?;
@@ -293,15 +180,15 @@ impl App {
             self.requeue_unmovable().await?;
         }
         let unfinished = self.unfinished().await?.len() as u64 + publishing;
-        Ok(Findings { given_up: failed, unmovable, unfinished, ..Findings::default() })
+        let counts =
+            [(Finding::GivenUp, failed), (Finding::Unmovable, unmovable), (Finding::Unfinished, unfinished)];
+        Ok(Findings::from(counts))
     }
 
     /// Returns these users' accounts; `None` for users without a record.
     async fn accounts(&self, ids: &[UserId]) -> Result<Vec<Option<Account>>, Error> {
-        let mut batch = Batch::new("check: users");
-        let read = |&id: &UserId| batch.push(account::read(self.keys(), id));
-        let tickets = ids.iter().map(read).collect();
-        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+        let read = |&id: &UserId| account::read(self.keys(), id);
+        self.send_all("check: users", ids.iter().map(read)).await
     }
 
     /// Returns the users whose name neither resolves to them nor is reserved for them.
@@ -337,12 +224,9 @@ impl App {
         let mut findings = Findings::default();
         let mut open: Vec<(UserId, usize)> = ids.iter().map(|&id| (id, 0)).collect();
         while !open.is_empty() {
-            let mut batch = Batch::new("check: lists");
-            let read = |&(user, start): &(UserId, usize)| {
-                batch.push(relation::range(self.keys(), user, side, start, PROBE))
-            };
-            let tickets = open.iter().map(read).collect();
-            let pages = batch.send(self.store()).await?.take_all(tickets)?;
+            let read =
+                |&(user, start): &(UserId, usize)| relation::range(self.keys(), user, side, start, PROBE);
+            let pages = self.send_all("check: lists", open.iter().map(read)).await?;
             let mut entries = Vec::new();
             let mut rest = Vec::new();
             for ((user, start), page) in open.into_iter().zip(pages) {
@@ -352,7 +236,7 @@ impl App {
                 entries.extend(page.into_iter().map(|follow| Entry { user, side, follow }));
             }
             if side.is_truth() {
-                findings.edges += entries.len() as u64;
+                findings[Finding::Edges] += entries.len() as u64;
             }
             for entries in entries.chunks(ENTRIES_AT_A_TIME) {
                 findings += self.check_entries(entries, repair).await?;
@@ -380,12 +264,12 @@ impl App {
             if entry.side.is_truth() && ends[0].is_some() && ends[1].is_some() && !is_listed(&ends[1]) {
                 findings += self.check_activity(edge.followee, repair).await?;
             } else if ends.iter().all(Option::is_some) && edge.follower != edge.followee {
-                findings.torn_edges += 1;
+                findings[Finding::TornEdges] += 1;
                 if repair {
                     self.repair_edges(&[edge]).await?;
                 }
             } else {
-                findings.dangling_edges += 1;
+                findings[Finding::DanglingEdges] += 1;
                 if repair {
                     self.remove_entry(entry).await?;
                 }
@@ -414,14 +298,12 @@ impl App {
     }
 
     async fn read_mirrors(&self, entries: &[Entry]) -> Result<Vec<Mirror>, Error> {
-        let mut batch = Batch::new("check: mirrors");
         let read = |entry: &Entry| {
             let Edge { follower, followee } = entry.edge();
-            let mut time = |side| batch.push(relation::time(self.keys(), followee, side, follower));
+            let time = |side| relation::time(self.keys(), followee, side, follower);
             [time(Side::Followers), time(Side::Requests)]
         };
-        let tickets = entries.iter().flat_map(read).collect();
-        let times = batch.send(self.store()).await?.take_all(tickets)?;
+        let times = self.send_all("check: mirrors", entries.iter().flat_map(read)).await?;
         Ok(times.chunks_exact(2).map(|times| Mirror { followed: times[0], requested: times[1] }).collect())
     }
 
@@ -433,12 +315,8 @@ impl App {
 
     /// Returns all unfinished operations, regardless of age.
     async fn unfinished(&self) -> Result<HashSet<Operation>, Error> {
-        let mut batch = Batch::new("check: intents");
-        let read = |partition| {
-            batch.push(intent::begun_by(self.keys(), partition, Timestamp::MAX, 0, usize::MAX >> 1))
-        };
-        let tickets = (0..INTENT_PARTITIONS).map(read).collect();
-        let intents = batch.send(self.store()).await?.take_all(tickets)?;
+        let read = |partition| intent::begun_by(self.keys(), partition, Timestamp::MAX, 0, usize::MAX >> 1);
+        let intents = self.send_all("check: intents", (0..INTENT_PARTITIONS).map(read)).await?;
         Ok(intents.into_iter().flatten().filter_map(|(intent, _)| Some(intent?.operation)).collect())
     }
 }

@@ -17,9 +17,9 @@ use std::time::Duration;
 use futures::{StreamExt as _, stream};
 
 use crate::app::App;
-use crate::app::check::Findings;
 use crate::app::check::entry::{Fault, List};
 use crate::app::check::state::{State, Storage, TOGETHER};
+use crate::app::check::{Finding, Findings};
 use crate::app::error::{Broken, Error};
 use crate::archive::error::Error as ArchiveError;
 use crate::archive::referrer::EntryPortion;
@@ -134,7 +134,7 @@ impl App {
         let mut findings = self.check_referrals(Scope::ArchivedLists, &left_out, repair).await?;
         let is_gone = |target: &&PostId| matches!(states[*target], State::Gone);
         let unowned: Vec<PostId> = targets.iter().filter(is_gone).copied().collect();
-        findings.wrong_referrals += unowned.len() as u64;
+        findings[Finding::WrongReferrals] += unowned.len() as u64;
         if repair && !unowned.is_empty() {
             self.archive().await?.delete_unowned_lists(&unowned).await?;
         }
@@ -148,9 +148,9 @@ impl App {
             let (faults, in_progress) = self.lasting_faults(scope, posts).await?;
             for fault in &faults {
                 match fault.referral() {
-                    None => findings.miscounted_referrals += 1,
+                    None => findings[Finding::MiscountedReferrals] += 1,
                     Some(referral) if in_progress.has_author(referral.author) => {}
-                    Some(_) => findings.wrong_referrals += 1,
+                    Some(_) => findings[Finding::WrongReferrals] += 1,
                 }
             }
             if repair {
@@ -290,10 +290,8 @@ impl App {
     ) -> Result<(Vec<&'a Post>, Vec<&'a Post>), Error> {
         Ok(match scope {
             Scope::Hot => {
-                let mut batch = Batch::new("check: has lists");
-                let count = |post: &&Post| batch.push(referrer::list_count(self.keys(), post.id));
-                let tickets = posts.iter().map(count).collect();
-                let counts = batch.send(self.store()).await?.take_all(tickets)?;
+                let count = |post: &&Post| referrer::list_count(self.keys(), post.id);
+                let counts = self.send_all("check: has lists", posts.iter().map(count)).await?;
                 let (with, without): (Vec<_>, Vec<_>) =
                     posts.into_iter().zip(counts).partition(|(_, count)| *count > 0);
                 let posts = |part: Vec<(&'a Post, u64)>| part.into_iter().map(|(post, _)| post).collect();

@@ -1,11 +1,10 @@
 //! Checks that the subject index and the users' secrets agree.
 
 use crate::app::App;
-use crate::app::check::Findings;
+use crate::app::check::{Finding, Findings};
 use crate::app::error::Error;
 use crate::model::id::UserId;
 use crate::model::subject::Subject;
-use crate::store::batch::Batch;
 use crate::store::intent::Operation;
 use crate::store::name::Holder;
 use crate::store::{subject, user};
@@ -21,7 +20,7 @@ impl App {
             match holder {
                 Holder::Settled(_) if own == Some(subject) => {}
                 Holder::Settled(_) | Holder::Inactive(_) => {
-                    findings.wrong_subjects += 1;
+                    findings[Finding::WrongSubjects] += 1;
                     if repair {
                         let free = subject::free(self.keys(), subject, holder);
                         free.send("check: free", self.store()).await?;
@@ -30,7 +29,7 @@ impl App {
                 Holder::Reserved(user) => {
                     // A reservation with an intent is in progress, or the repairer will finish it.
                     if !self.unfinished().await?.contains(&Operation::Subject { subject, user }) {
-                        findings.wrong_subjects += 1;
+                        findings[Finding::WrongSubjects] += 1;
                     }
                     if repair {
                         self.end_subject_reservation(subject, user, None).await?;
@@ -56,17 +55,14 @@ impl App {
 
     /// Returns the subject in each of these users' secrets.
     async fn subjects_of(&self, users: &[UserId]) -> Result<Vec<Option<Subject>>, Error> {
-        let mut batch = Batch::new("check: secrets");
-        let tickets = users.iter().map(|user| batch.push(user::subject(self.keys(), *user))).collect();
-        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+        let commands = users.iter().map(|user| user::subject(self.keys(), *user));
+        self.send_all("check: secrets", commands).await
     }
 
     /// Returns the users whose subject has another holder or none.
     async fn astray(&self, users: Vec<(UserId, Subject)>) -> Result<Vec<(UserId, Subject)>, Error> {
-        let mut batch = Batch::new("check: holders");
-        let read = |(_, subject): &(UserId, Subject)| batch.push(subject::holder(self.keys(), *subject));
-        let tickets = users.iter().map(read).collect();
-        let holders = batch.send(self.store()).await?.take_all(tickets)?;
+        let read = |(_, subject): &(UserId, Subject)| subject::holder(self.keys(), *subject);
+        let holders = self.send_all("check: holders", users.iter().map(read)).await?;
         let is_astray =
             |(user, holder): &((UserId, Subject), Option<Holder>)| holder.map(Holder::user) != Some(user.0);
         Ok(users.into_iter().zip(holders).filter(is_astray).map(|(user, _)| user).collect())

@@ -326,11 +326,9 @@ impl Lane {
     /// stays.
     async fn finish(&mut self, app: &App) -> Result<(), Error> {
         self.delete_reposts(app).await?;
-        let mut batch = Batch::new("deliver: finish");
         let is_done = |job: &&mut Active| matches!(job.state, State::Finish);
-        let finish = |job: &mut Active| batch.push(fanout::finish(app.keys(), &job.id, &job.task));
-        let tickets = self.jobs.iter_mut().filter(is_done).map(finish).collect();
-        batch.send(app.store()).await?.take_all(tickets)?;
+        let finish = |job: &mut Active| fanout::finish(app.keys(), &job.id, &job.task);
+        app.send_all("deliver: finish", self.jobs.iter_mut().filter(is_done).map(finish)).await?;
         self.jobs.retain(|job| !matches!(job.state, State::Finish));
         Ok(())
     }
@@ -361,11 +359,9 @@ impl Lane {
     /// Releases jobs that cannot proceed. Workers retry them later, and set them aside after too many
     /// failures.
     async fn release(&mut self, app: &App) -> Result<(), Error> {
-        let mut batch = Batch::new("deliver: release");
         let has_failed = |job: &&Active| matches!(job.state, State::Failed);
-        let let_go = |job: &Active| batch.push(fanout::release(app.keys(), self.queue, &job.id, true));
-        let tickets = self.jobs.iter().filter(has_failed).map(let_go).collect();
-        batch.send(app.store()).await?.take_all(tickets)?;
+        let let_go = |job: &Active| fanout::release(app.keys(), self.queue, &job.id, true);
+        app.send_all("deliver: release", self.jobs.iter().filter(has_failed).map(let_go)).await?;
         self.jobs.retain(|job| !matches!(job.state, State::Failed));
         Ok(())
     }
@@ -373,10 +369,9 @@ impl Lane {
 
 /// Returns the owners whose timelines exist. Most users have none, and neither kind of job has anything to do for them.
 async fn existing_timelines(app: &App, owners: &[Vec<UserId>]) -> Result<HashSet<UserId>, Error> {
-    let mut batch = Batch::new("deliver: existing timelines");
-    let look = |owners: &Vec<UserId>| batch.push(timeline::existing(app.keys(), owners.clone()));
-    let tickets = owners.iter().filter(|owners| !owners.is_empty()).map(look).collect();
-    let existing = batch.send(app.store()).await?.take_all(tickets)?;
+    let look = |owners: &Vec<UserId>| timeline::existing(app.keys(), owners.clone());
+    let commands = owners.iter().filter(|owners| !owners.is_empty()).map(look);
+    let existing = app.send_all("deliver: existing timelines", commands).await?;
     Ok(existing.into_iter().flatten().collect())
 }
 

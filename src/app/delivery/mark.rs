@@ -22,7 +22,6 @@ use crate::app::App;
 use crate::app::error::Error;
 use crate::app::timeline::Freshness;
 use crate::model::mark::Mark;
-use crate::store::batch::Batch;
 use crate::store::fanout;
 
 /// Interval of background refreshes.
@@ -64,10 +63,8 @@ impl App {
             },
         };
         let (watermark, _) = self.watermark(Freshness::Recent).await?;
-        let mut batch = Batch::new("delivered mark");
-        let least = |partition| batch.push(fanout::least_open(self.keys(), partition));
-        let tickets = (0..self.keys().fanout_partitions()).map(least).collect();
-        let open = batch.send(self.store()).await?.take_all(tickets)?;
+        let least = |partition| fanout::least_open(self.keys(), partition);
+        let open = self.send_all("delivered mark", (0..self.keys().fanout_partitions()).map(least)).await?;
         let delivered = open.into_iter().flatten().map(Mark::before).fold(watermark, Mark::min);
         mark.known.store(delivered.get() + 1, Ordering::Relaxed);
         Ok(delivered)

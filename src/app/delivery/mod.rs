@@ -314,11 +314,9 @@ impl Worker {
 
     /// Returns all of this worker's jobs to their queues, including jobs whose reply was lost.
     async fn give_back(&mut self) -> Result<(), Error> {
-        let mut batch = Batch::new("deliver: return jobs");
         let lanes = [&mut self.deliveries, &mut self.sweeps];
-        let give = |lane: &mut Lane| batch.push(lane.give_back(&self.home, &self.name));
-        let tickets = lanes.into_iter().map(give).collect();
-        batch.send(self.home.store()).await?.take_all(tickets)?;
+        let give = |lane: &mut Lane| lane.give_back(&self.home, &self.name);
+        self.home.send_all("deliver: return jobs", lanes.into_iter().map(give)).await?;
         Ok(())
     }
 }

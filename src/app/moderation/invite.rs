@@ -21,7 +21,6 @@ use crate::model::invite::{Invite, InviteCode, InviteNote, InvitePosition, Invit
 use crate::model::moderation::{Action, ActionNote, Objects};
 use crate::model::moderator::Moderator;
 use crate::model::page::{Page, Window};
-use crate::store::batch::Batch;
 use crate::store::command::Command;
 use crate::store::invite::{self, StoredInvite, Use};
 use crate::store::user;
@@ -244,24 +243,18 @@ impl App {
     /// Finishes the uses of users who exist. Revokes the ids of the others, and returns their uses. Makes two round
     /// trips.
     async fn settle_uses(&self, code: &InviteCode, users: &[UserId]) -> Result<(), Error> {
-        let mut batch = Batch::new("invite: revoke");
-        let revoke = |user: &UserId| batch.push(user::revoke_unless_exists(self.keys(), *user, self.now()));
-        let tickets = users.iter().map(revoke).collect();
-        let exist = batch.send(self.store()).await?.take_all(tickets)?;
-        let mut batch = Batch::new("invite: settle");
+        let revoke = |user: &UserId| user::revoke_unless_exists(self.keys(), *user, self.now());
+        let exist = self.send_all("invite: revoke", users.iter().map(revoke)).await?;
         let settle = |(user, exists): (&UserId, bool)| {
             let end = if exists { invite::finish } else { invite::give_back };
-            batch.push(end(self.keys(), code, *user))
+            end(self.keys(), code, *user)
         };
-        let tickets = users.iter().zip(exist).map(settle).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
+        self.send_all("invite: settle", users.iter().zip(exist).map(settle)).await?;
         Ok(())
     }
 
     async fn read_invites(&self, codes: &[InviteCode]) -> Result<Vec<Option<StoredInvite>>, Error> {
-        let mut batch = Batch::new("invites: read");
-        let tickets = codes.iter().map(|code| batch.push(self.read_invite(code))).collect();
-        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+        self.send_all("invites: read", codes.iter().map(|code| self.read_invite(code))).await
     }
 }
 

@@ -183,10 +183,8 @@ impl App {
             };
             let Some(last) = portion.last() else { break };
             from = Some(*last);
-            let mut batch = Batch::new("moderator: find accounts");
-            let read = |position: &Position| batch.push(account::read(self.keys(), position.user));
-            let tickets = portion.iter().map(read).collect();
-            let accounts = batch.send(self.store()).await?.take_all(tickets)?;
+            let read = |position: &Position| account::read(self.keys(), position.user);
+            let accounts = self.send_all("moderator: find accounts", portion.iter().map(read)).await?;
             let is_found = |account: &Option<Account>| {
                 account.as_ref().is_some_and(|account| has_status(account, status))
             };

@@ -115,24 +115,19 @@ impl App {
         }
         let were_listed = self.remove_from_lists(posts).await?;
         let reposted = self.keep_archived_reposts(posts).await?;
-        let mut batch = Batch::new("move: sweeps");
         let swept = posts.iter().zip(were_listed);
         let swept = swept.filter(|(post, was_listed)| *was_listed || reposted.contains(&post.id));
-        let add =
-            |(post, _): (&DeletedPost, _)| batch.push(fanout::add(self.keys(), &sweep(post.author, post.id)));
-        let tickets = swept.map(add).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
+        let add = |(post, _): (&DeletedPost, _)| fanout::add(self.keys(), &sweep(post.author, post.id));
+        self.send_all("move: sweeps", swept.map(add)).await?;
         Ok(())
     }
 
     /// Runs step 2. Returns for each post true if it was listed. Makes one round trip, plus one for posts that refer to
     /// others.
     async fn remove_from_lists(&self, posts: &[DeletedPost]) -> Result<Vec<bool>, Error> {
-        let mut batch = Batch::new("delete: lists");
         let now = self.now();
-        let delete = |post: &DeletedPost| batch.push(post::delete(self.keys(), post, now));
-        let tickets = posts.iter().map(delete).collect();
-        let were_listed = batch.send(self.store()).await?.take_all(tickets)?;
+        let delete = |post: &DeletedPost| post::delete(self.keys(), post, now);
+        let were_listed = self.send_all("delete: lists", posts.iter().map(delete)).await?;
         let referring = posts
             .iter()
             .map(|post| Referring::new((post.id, post.author), &post.references, post.visibility, None));

@@ -387,11 +387,9 @@ impl App {
         if authors.is_empty() || self.0.rules.timeline.timeline_strategy != TimelineStrategy::Hybrid {
             return Ok(());
         }
-        let mut batch = Batch::new("publish: star");
-        let make = |&author: &UserId| batch.push(timeline::make_star(self.keys(), author));
-        let tickets = authors.iter().map(make).collect();
+        let make = |&author: &UserId| timeline::make_star(self.keys(), author);
         let changes = self.store().changes();
-        batch.send(self.store()).await?.take_all(tickets)?;
+        self.send_all("publish: star", authors.iter().map(make)).await?;
         self.0.process.strategy.add_stars(authors, changes);
         Ok(())
     }
@@ -462,15 +460,10 @@ impl App {
     /// Revokes reposts that are not visible, since their authors have reposted the same posts before. Makes two round
     /// trips.
     async fn revoke(&self, drafts: &[Draft]) -> Result<(), Error> {
-        let mut batch = Batch::new("publish: revoke");
         let (now, sizes) = (self.now(), self.sizes());
-        let revoke =
-            |draft: &Draft| batch.push(post::settle_if_possible(self.keys(), draft, true, now, sizes));
-        let tickets = drafts.iter().map(revoke).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
-        let mut batch = Batch::new("publish: bury");
-        let tickets = drafts.iter().map(|draft| batch.push(post::bury(self.keys(), draft))).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
+        let revoke = |draft: &Draft| post::settle_if_possible(self.keys(), draft, true, now, sizes);
+        self.send_all("publish: revoke", drafts.iter().map(revoke)).await?;
+        self.send_all("publish: bury", drafts.iter().map(|draft| post::bury(self.keys(), draft))).await?;
         Ok(())
     }
 

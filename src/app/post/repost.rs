@@ -148,13 +148,11 @@ impl App {
             }
         }
         self.unlist(&deleted, true).await?;
-        let mut batch = Batch::new("delete: reposts done");
         let done = reposts.iter().filter(|(_, repost)| !moving.contains(&repost.post));
         let remove = |(list, repost): &(EntryList, ReferrerEntry)| {
-            batch.push(referrer::remove_repost(self.keys(), *list, *repost))
+            referrer::remove_repost(self.keys(), *list, *repost)
         };
-        let tickets = done.map(remove).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
+        self.send_all("delete: reposts done", done.map(remove)).await?;
         Ok(())
     }
 
@@ -215,18 +213,17 @@ impl App {
             let deletions = first.map(|post| Operation::Delete { author: post.author, post: post.id });
             let intents = self.intents(deletions);
             self.record(&intents, &Deadline::start(&*self.0.clock)).await?;
-            let mut batch = Batch::new("move: reposts");
-            let mut listed = Vec::new();
+            let mut commands = Vec::new();
             open = Vec::new();
             for (portion, entries) in found {
                 let reposts: Vec<PostId> = entries.iter().map(|entry| entry.post).collect();
-                listed.push(batch.push(referrer::list_reposts(self.keys(), portion.list.target, &reposts)));
+                commands.push(referrer::list_reposts(self.keys(), portion.list.target, &reposts));
                 if reposts.len() == portion.size {
                     open.push(EntryPortion { from: reposts.last().copied(), ..portion });
                 }
             }
             reposted.extend(has_reposts);
-            batch.send(self.store()).await?.take_all(listed)?;
+            self.send_all("move: reposts", commands).await?;
         }
         Ok(reposted)
     }

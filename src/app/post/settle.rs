@@ -60,13 +60,11 @@ impl App {
 
     async fn settle_some(&self, drafts: &[Draft]) -> Result<usize, Error> {
         let (now, abandoned) = (self.now(), self.now().minus(ABANDONED_AFTER));
-        let mut batch = Batch::new("repair: revoke post");
         let settle = |draft: &Draft| {
             let is_abandoned = draft.note.began <= abandoned;
-            batch.push(post::settle_if_possible(self.keys(), draft, is_abandoned, now, self.sizes()))
+            post::settle_if_possible(self.keys(), draft, is_abandoned, now, self.sizes())
         };
-        let tickets = drafts.iter().map(settle).collect();
-        let outcomes = batch.send(self.store()).await?.take_all(tickets)?;
+        let outcomes = self.send_all("repair: revoke post", drafts.iter().map(settle)).await?;
 
         let cold = drafts.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == Settled::Cold);
         let cold: Vec<Draft> = cold.map(|(draft, _)| *draft).collect();

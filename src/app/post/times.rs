@@ -4,7 +4,7 @@
 //! Publishing, deleting and archiving a post keep both (`store/lua/part/times.lua`).
 
 use crate::app::App;
-use crate::app::check::Findings;
+use crate::app::check::{Finding, Findings};
 use crate::app::error::Error;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
@@ -129,10 +129,9 @@ impl App {
         let is_limited = posts.iter().zip(&known).all(is_as_set)
             && posts.iter().filter(|post| limited.contains_key(post)).count() == limited.len();
         let count = |is_right: bool| u64::from(!is_right);
-        Ok(Findings {
-            mistimed: count(is_timed),
-            wrong_visibilities: count(is_limited),
-            ..Findings::default()
-        })
+        Ok(Findings::from([
+            (Finding::Mistimed, count(is_timed)),
+            (Finding::WrongVisibilities, count(is_limited)),
+        ]))
     }
 }

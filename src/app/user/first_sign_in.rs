@@ -217,12 +217,10 @@ impl App {
             self.settle_subject(subject, user).await?;
             return Ok(true);
         }
-        let mut batch = Batch::new("repair: subject");
-        let mut freed = vec![batch.push(subject::free(self.keys(), subject, Holder::Reserved(user)))];
-        if let Some(username) = username.filter(|_| !exists) {
-            freed.push(batch.push(name::free(self.keys(), username, Holder::Reserved(user))));
-        }
-        batch.send(self.store()).await?.take_all(freed)?;
+        let holder = Holder::Reserved(user);
+        let name = username.filter(|_| !exists).map(|username| name::free(self.keys(), username, holder));
+        let commands = [subject::free(self.keys(), subject, holder)].into_iter().chain(name);
+        self.send_all("repair: subject", commands).await?;
         Ok(false)
     }
 

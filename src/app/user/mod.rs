@@ -300,12 +300,9 @@ impl App {
     }
 
     async fn reserve_names(&self, candidates: &[Candidate<'_>]) -> Result<Vec<Holder>, Error> {
-        let mut batch = Batch::new("make user: reserve");
-        let reserve = |candidate: &Candidate<'_>| {
-            batch.push(name::reserve(self.keys(), &candidate.account.username, candidate.id))
-        };
-        let tickets = candidates.iter().map(reserve).collect();
-        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+        let reserve =
+            |candidate: &Candidate<'_>| name::reserve(self.keys(), &candidate.account.username, candidate.id);
+        self.send_all("make user: reserve", candidates.iter().map(reserve)).await
     }
 
     /// Creates the users whose names are reserved for them, and writes their regions. Returns `None` for each
@@ -366,23 +363,22 @@ impl App {
         candidates: &[Candidate<'_>],
         outcomes: &[Option<Created>],
     ) -> Result<(), Error> {
-        let mut batch = Batch::new("make user: settle");
-        let mut tickets = Vec::new();
+        let mut commands = Vec::new();
         for (Candidate { account, id }, outcome) in candidates.iter().zip(outcomes) {
             let username = &account.username;
             if let Some(subject) = account.subject {
-                tickets.push(batch.push(match outcome {
+                commands.push(match outcome {
                     Some(Created::User(..)) => subject::settle(self.keys(), subject, *id),
                     Some(Created::Taken) | None => subject::free(self.keys(), subject, Holder::Reserved(*id)),
-                }));
+                });
             }
-            tickets.push(batch.push(match outcome {
+            commands.push(match outcome {
                 Some(Created::User(..)) => name::settle(self.keys(), username, *id),
                 Some(Created::Taken) => continue,
                 None => name::free(self.keys(), username, Holder::Reserved(*id)),
-            }));
+            });
         }
-        batch.send(self.store()).await?.take_all(tickets)?;
+        self.send_all("make user: settle", commands).await?;
         Ok(())
     }
 }

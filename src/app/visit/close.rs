@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::app::App;
 use crate::app::error::{Error, with_causes};
 use crate::model::clock::Day;
-use crate::store::batch::Batch;
 use crate::store::command::Command;
 use crate::store::key::{Keys, Layout};
 use crate::store::visit;
@@ -90,9 +89,8 @@ impl App {
         let mut replies = Vec::new();
         let all: Vec<u32> = (0..layout.shards).collect();
         for some in all.chunks(SHARDS_AT_A_TIME) {
-            let mut batch = Batch::new(step);
-            let tickets = some.iter().map(|&shard| batch.push(command(self.keys(), layout, shard))).collect();
-            replies.extend(batch.send(self.store()).await?.take_all(tickets)?);
+            let commands = some.iter().map(|&shard| command(self.keys(), layout, shard));
+            replies.extend(self.send_all(step, commands).await?);
         }
         Ok(replies)
     }

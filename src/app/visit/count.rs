@@ -13,7 +13,6 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::app::error::Error;
-use crate::store::batch::Batch;
 use crate::store::key::Layout;
 use crate::store::visit;
 
@@ -62,10 +61,9 @@ impl App {
     async fn count_visitors(&self, layout: Layout) -> Result<u64, Error> {
         let mut visitors = 0;
         for first in (0..layout.shards).step_by(PORTION as usize) {
-            let mut batch = Batch::new("visits: count");
             let shards = first..layout.shards.min(first + PORTION);
-            let tickets = shards.map(|shard| batch.push(visit::count(self.keys(), layout, shard))).collect();
-            let counts: Vec<u64> = batch.send(self.store()).await?.take_all(tickets)?;
+            let commands = shards.map(|shard| visit::count(self.keys(), layout, shard));
+            let counts: Vec<u64> = self.send_all("visits: count", commands).await?;
             visitors += counts.iter().sum::<u64>();
         }
         Ok(visitors)

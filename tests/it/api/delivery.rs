@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fanfold::app::App;
+use fanfold::app::check::Finding;
 use fanfold::app::delivery::Worker;
 use fanfold::app::post::PublishRequest;
 use fanfold::app::viewer::Viewer;
@@ -152,7 +153,7 @@ async fn workers_that_die_repeatedly_set_at_most_one_job_aside_and_it_can_be_ret
     scene.worker().drain(Duration::ZERO).await.unwrap();
     assert_eq!((scene.received(), scene.jobs().await), (2, (0, 1)));
     let found = scene.app.check_intents(false).await.unwrap();
-    assert_eq!((found.given_up, found.faults()), (1, 1));
+    assert_eq!((found[Finding::GivenUp], found.faults()), (1, 1));
     scene.app.check_intents(true).await.unwrap();
     scene.worker().drain(Duration::ZERO).await.unwrap();
     assert_eq!((scene.received(), scene.jobs().await), (3, (0, 0)));

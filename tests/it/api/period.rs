@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fanfold::app::check::Finding;
 use fanfold::app::post::NewPost;
 use fanfold::app::post::read::PostCount;
 use fanfold::app::read::Load as _;
@@ -286,7 +287,7 @@ async fn times_that_an_earlier_version_did_not_keep_are_written_when_they_are_ne
     delete(&world, &person, &one[0].id).await;
     publish_at(&world, author, &[minute(10)]).await;
     assert_eq!((count_since(2).await, count_since(9).await), (4, 1));
-    assert_eq!(world.app.check_users(1, false).await.unwrap().mistimed, 0);
+    assert_eq!(world.app.check_users(1, false).await.unwrap()[Finding::Mistimed], 0);
 }
 
 #[tokio::test]
@@ -296,13 +297,13 @@ async fn a_check_finds_and_repairs_wrong_times() {
     let author = user_of(&world, &person).await;
     let minute = |number: u64| Graph::time(0).plus(Duration::from_secs(60 * number));
     publish_at(&world, author, &(0..5).map(minute).collect::<Vec<_>>()).await;
-    assert_eq!(world.app.check_users(1, false).await.unwrap().mistimed, 0);
+    assert_eq!(world.app.check_users(1, false).await.unwrap()[Finding::Mistimed], 0);
     let times = "ff:{u1}:posts:times";
     for wrong in [&["LSET", times, "2", "7"][..], &["LPOP", times], &["DEL", times]] {
         world.redis.raw::<redis::Value>(wrong);
-        assert_eq!(world.app.check_users(1, false).await.unwrap().mistimed, 1, "{wrong:?}");
-        assert_eq!(world.app.check_users(1, true).await.unwrap().mistimed, 1);
-        assert_eq!(world.app.check_users(1, false).await.unwrap().mistimed, 0);
+        assert_eq!(world.app.check_users(1, false).await.unwrap()[Finding::Mistimed], 1, "{wrong:?}");
+        assert_eq!(world.app.check_users(1, true).await.unwrap()[Finding::Mistimed], 1);
+        assert_eq!(world.app.check_users(1, false).await.unwrap()[Finding::Mistimed], 0);
         let variables = json!({ "name": "ada", "createdAt": { "since": instant(minute(2)) } });
         assert_eq!(world.data(None, POSTS, variables).await["user"]["posts"]["totalCount"], 3);
     }

@@ -1,5 +1,6 @@
 //! The visibility of posts: its way from `publish` to the archive, and what is counted for it.
 
+use fanfold::app::check::Finding;
 use fanfold::app::post::read::PostCount;
 use fanfold::app::read::Load as _;
 use fanfold::model::clock::{Period, Timestamp};
@@ -168,7 +169,7 @@ async fn a_check_finds_and_repairs_wrong_counts_of_posts_for_followers() {
     let (set, cold) = ("ff:{u1}:limited", "ff:{u1}:cold");
     let found = async |repair| {
         let findings = world.app.check_users(1, repair).await.unwrap();
-        (findings.wrong_visibilities, findings.miscounted)
+        (findings[Finding::WrongVisibilities], findings[Finding::Miscounted])
     };
     assert_eq!((found(false).await, counts(&world, author).await), ((0, 0), [10, 5]));
     for (wrong, expected) in [

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use fanfold::app::check::Finding;
+
 use crate::harness::post::{delete, ids, posts, publish};
 use crate::harness::sql::{Database, Kind, on_every_kind};
 use crate::harness::world::{World, archive_all};
@@ -52,7 +54,7 @@ async fn a_post_that_conflicts_with_the_archive_stays_in_redis_and_is_reported()
     let data = world.data(Some(&person.token), query, Value::Null).await;
     assert_eq!(data["viewer"]["user"]["posts"]["nodes"][2]["content"], "0");
     let found = world.app.check_intents(false).await.unwrap();
-    assert_eq!((found.unmovable, found.faults()), (1, 1));
+    assert_eq!((found[Finding::Unmovable], found.faults()), (1, 1));
     // Once the conflict is resolved, a repair retries the move.
     database.execute("DELETE FROM posts WHERE author = 9").await;
     world.app.check_intents(true).await.unwrap();
@@ -84,7 +86,7 @@ async fn counts_that_differ_from_the_archive_are_found_and_repaired() {
         publish(&world, &person, &number.to_string()).await;
     }
     archive_all(&world.app).await;
-    let miscounted = async |repair| world.app.check_users(1, repair).await.unwrap().miscounted;
+    let miscounted = async |repair| world.app.check_users(1, repair).await.unwrap()[Finding::Miscounted];
     assert_eq!(miscounted(false).await, 0);
     // The archive is one of yesterday, from a backup.
     database.execute("DELETE FROM posts WHERE id = 4").await;
@@ -112,7 +114,7 @@ async fn a_post_deleted_in_the_archive_stays_deleted_though_redis_has_lost_the_d
     let page = posts(&world, &person, json!({ "first": 9 })).await;
     assert_eq!((ids(&page["nodes"]).len(), &page["totalCount"]), (3, &json!(3)));
     assert_eq!(world.app.transit().await.unwrap().unmovable, 0);
-    assert_eq!(world.app.check_users(1, false).await.unwrap().miscounted, 0);
+    assert_eq!(world.app.check_users(1, false).await.unwrap()[Finding::Miscounted], 0);
 }
 
 #[tokio::test]
@@ -219,7 +221,7 @@ async fn a_wrong_count_fails_no_page_and_is_corrected_while_posts_wait_to_be_arc
         assert_eq!(seen.len(), 5, "with the count {wrong}");
         let data = world.data(Some(&people[1].token), timeline, Value::Null).await;
         assert_eq!(data["viewer"]["timeline"]["nodes"].as_array().unwrap().len(), 5);
-        let miscounted = async |repair| world.app.check_users(1, repair).await.unwrap().miscounted;
+        let miscounted = async |repair| world.app.check_users(1, repair).await.unwrap()[Finding::Miscounted];
         assert_eq!((miscounted(false).await, count()), (1, wrong.to_owned()));
         assert_eq!((miscounted(true).await, miscounted(false).await, count()), (1, 0, "3".to_owned()));
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fanfold::app::App;
+use fanfold::app::check::Finding;
 use fanfold::gate::Moment;
 use fanfold::model::id::UserId;
 use proptest::prelude::*;
@@ -315,7 +316,7 @@ async fn a_reservation_is_a_fault_only_if_no_request_is_under_way() {
         world.redis.raw::<i64>(&["DEL", &key]);
     }
     let found = check(&world.app, false).await;
-    assert_eq!((found.wrong_subjects, found.faults()), (1, 1));
+    assert_eq!((found[Finding::WrongSubjects], found.faults()), (1, 1));
     assert_eq!(setting.hashes("ff:{s*}:subjects").len(), 1, "without a repair, nothing changes");
     check(&world.app, true).await;
     assert_eq!(setting.hashes("ff:{s*}:subjects").len(), 0);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use fanfold::app::App;
+use fanfold::app::check::Finding;
 use fanfold::app::post::PublishRequest;
 use fanfold::gate::Moment;
 use fanfold::model::id::{PostId, UserId};
@@ -31,7 +32,7 @@ async fn world() -> World {
 async fn inconsistencies_are_found_and_repaired() {
     let world = world().await;
     let well = check(&world.app, false).await;
-    assert_eq!((well.users, well.faults(), well.unfinished), (2_500, 0, 0));
+    assert_eq!((well[Finding::Users], well.faults(), well[Finding::Unfinished]), (2_500, 0, 0));
 
     let raw = |words: &[&str]| world.redis.raw::<redis::Value>(words);
     // A missing mirror, one with another time, and one without a truth.
@@ -54,12 +55,15 @@ async fn inconsistencies_are_found_and_repaired() {
     raw(&["ZADD", "ff:{u9}:followers", "5", "9"]);
 
     let found = check(&world.app, false).await;
-    assert_eq!((found.torn_edges, found.dangling_edges, found.wrong_names), (3, 4, 3));
+    assert_eq!(
+        (found[Finding::TornEdges], found[Finding::DanglingEdges], found[Finding::WrongNames]),
+        (3, 4, 3)
+    );
     let repaired = check(&world.app, true).await;
     assert!(repaired.faults() >= 9, "the mirror of a dropped edge is dropped, too");
     let after = check(&world.app, false).await;
-    assert_eq!((after.users, after.faults()), (2_500, 0));
-    assert_eq!(after.edges, well.edges - 1, "the truth decides");
+    assert_eq!((after[Finding::Users], after.faults()), (2_500, 0));
+    assert_eq!(after[Finding::Edges], well[Finding::Edges] - 1, "the truth decides");
     let follows = |key: &str, member: &str| world.redis.raw::<Option<i64>>(&["ZSCORE", key, member]);
     assert_eq!(follows("ff:{u1}:followers", "2"), follows("ff:{u2}:following", "1"));
     assert_eq!(follows("ff:{u1}:followers", "3"), None);
@@ -88,7 +92,7 @@ async fn faults_of_blocks_and_requests_are_found_once_and_repaired() {
     }
 
     let found = check(&world.app, false).await;
-    let faults = (found.torn_blocks, found.crossed_blocks, found.stray_requests);
+    let faults = (found[Finding::TornBlocks], found[Finding::CrossedBlocks], found[Finding::StrayRequests]);
     assert_eq!((faults, found.faults()), ((2, 1, 1_000), 1_003));
     check(&world.app, true).await;
     assert_eq!(check(&world.app, false).await.faults(), 0);
@@ -116,7 +120,7 @@ async fn mutes_that_an_erasure_would_miss_are_found_and_repaired() {
     world.redis.raw::<i64>(&["DEL", "ff:{u3}:ties:0"]);
     world.redis.raw::<i64>(&["HSET", "ff:{u1}:muting", "90", "5::all"]);
     let found = check(&world.app, false).await;
-    assert_eq!((found.untied_mutes, found.faults()), (3, 3));
+    assert_eq!((found[Finding::UntiedMutes], found.faults()), (3, 3));
     check(&world.app, true).await;
     assert_eq!(check(&world.app, false).await.faults(), 0);
     let ties =
@@ -170,7 +174,7 @@ async fn faults_of_replies_and_quotes_are_found_and_repaired(kind: Kind) {
     }
     database.execute(&format!("UPDATE posts SET details = '9 0 0 0 7 1' WHERE id = {archived}")).await;
     let found = check(&world.app, false).await;
-    assert_eq!((found.wrong_referrals, found.miscounted_referrals), (7 + 8, 2));
+    assert_eq!((found[Finding::WrongReferrals], found[Finding::MiscountedReferrals]), (7 + 8, 2));
     assert_eq!(found.faults(), 17);
     check(&world.app, true).await;
     assert_eq!(check(&world.app, false).await.faults(), 0);
@@ -192,7 +196,7 @@ async fn a_wrong_number_of_replies_and_quotes_is_corrected_although_the_lists_ar
         world.redis.raw::<i64>(&["HSET", &record, "details", &format!("9 0 0 {counts}")]);
         for _ in 0..2 {
             let found = check(&world.app, false).await;
-            assert_eq!((found.miscounted_referrals, found.faults()), (1, 1), "{counts}");
+            assert_eq!((found[Finding::MiscountedReferrals], found.faults()), (1, 1), "{counts}");
         }
         assert_ne!(conversation.stored().await, well, "without a repair, nothing changes");
         check(&world.app, true).await;
@@ -246,7 +250,7 @@ async fn entries_that_a_walk_will_move_are_no_faults_while_its_job_is_due() {
     let later = (world.app.now().as_millis() + 3_600_000).to_string();
     world.redis.raw::<u64>(&["ZADD", jobs, &later, "2:ff"]);
     let found = check(&world.app, false).await;
-    assert_eq!((found.wrong_referrals, found.faults()), (2 * 3, 2 * 3));
+    assert_eq!((found[Finding::WrongReferrals], found.faults()), (2 * 3, 2 * 3));
     assert_eq!(listed(), 2, "without a repair, nothing changes");
     check(&world.app, true).await;
     assert_eq!((check(&world.app, false).await.faults(), listed()), (0, 0));
@@ -267,7 +271,7 @@ async fn data_that_cannot_be_read_does_not_hide_the_faults_of_others() {
         let users: Vec<UserId> = (1..=4).map(id).collect();
         let mut found = world.app.check_posts(&users, repair).await.unwrap();
         found += check_archive(&world.app, repair).await.unwrap();
-        (found.wrong_referrals, found.miscounted_referrals)
+        (found[Finding::WrongReferrals], found[Finding::MiscountedReferrals])
     };
     assert_eq!(faults(false).await, (4, 1), "a reply for followers, those of two accounts, and a repost");
     faults(true).await;
@@ -305,8 +309,8 @@ async fn an_account_that_is_partly_inactive_is_a_fault_unless_its_job_is_pending
     begin_suspension(&world, 3).await;
     world.redis.raw::<i64>(&["ZREM", jobs, &job[0]]);
     let found = check(&world.app, false).await;
-    assert!(found.wrong_activities > 0, "{found:?}");
-    assert_eq!(found.faults(), found.wrong_activities);
+    assert!(found[Finding::WrongActivities] > 0, "{found:?}");
+    assert_eq!(found.faults(), found[Finding::WrongActivities]);
     let follows = || world.redis.raw::<u64>(&["ZCARD", "ff:{u1}:following"]);
     assert_eq!(follows(), 1, "without a repair, nothing changes");
     check(&world.app, true).await;

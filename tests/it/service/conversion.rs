@@ -2,6 +2,7 @@
 
 use fanfold::app::App;
 use fanfold::app::check::Conversion;
+use fanfold::app::check::Finding;
 use fanfold::app::post::PublishRequest;
 use fanfold::gate::Moment;
 use fanfold::model::id::PostId;
@@ -87,7 +88,7 @@ async fn lists_of_an_earlier_version_are_converted(kind: Kind) {
     let earlier = Earlier::new(kind).await;
     let world = &earlier.conversation.world;
     let found = check(&world.app, false).await;
-    assert_eq!((found.wrong_referrals, found.miscounted_referrals), (4 + 5 + 1, 2));
+    assert_eq!((found[Finding::WrongReferrals], found[Finding::MiscountedReferrals]), (4 + 5 + 1, 2));
     let server = earlier.server().await;
     let mut seen = Vec::new();
     while server.convert_entries().await.unwrap() != Conversion::Done {

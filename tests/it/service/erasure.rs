@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::app::archive::Listed;
+use fanfold::app::check::Finding;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::moderation::invite::NewInvite;
 use fanfold::app::moderation::report::ReportTarget;
@@ -324,7 +325,10 @@ impl Stage {
         }
         let found = check(&self.world.app, false).await;
         let stayed = self.people.len() + self.strangers;
-        assert_eq!((found.users, found.faults(), found.unfinished), (stayed as u64, 0, 0));
+        assert_eq!(
+            (found[Finding::Users], found.faults(), found[Finding::Unfinished]),
+            (stayed as u64, 0, 0)
+        );
         // Erased users do not return their uses of an invite.
         let used = format!("ff:{{m}}:invite:{}:used", self.invite);
         assert_eq!(self.world.redis.raw::<u64>(&["ZCARD", &used]), self.next - FIRST);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fanfold::app::check::Finding;
 use fanfold::app::error::{Error, JwtFault, Rejection};
 use fanfold::model::clock::{Clock as _, SystemClock};
 use fanfold::model::id::UserId;
@@ -661,7 +662,7 @@ async fn the_subjects_of_users_are_measured_checked_and_repaired() {
     world.redis.raw::<i64>(&["HSET", &key(reserved), reserved, "?77"]);
     let (is_well, report) = run(&[]);
     assert!(!is_well && report.contains(&count(3)), "{report}");
-    assert_eq!(check(&world.app, false).await.wrong_subjects, 3);
+    assert_eq!(check(&world.app, false).await[Finding::WrongSubjects], 3);
     let (is_well, report) = run(&["--repair"]);
     assert!(is_well, "{report}");
     assert!(run(&[]).0);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fanfold::app::check::Findings;
+use fanfold::app::check::Finding;
 use fanfold::gate::Moment;
 
 use crate::harness::case::in_turns;
@@ -106,8 +106,8 @@ async fn hold(
             stage.check_confirmed_reposts(user).await;
         }
     }
-    if let Ok(Findings { wrong_referrals, miscounted_referrals, .. }) = check_posts(&stage.app, false).await {
-        let found = (wrong_referrals, miscounted_referrals);
+    if let Ok(found) = check_posts(&stage.app, false).await {
+        let found = (found[Finding::WrongReferrals], found[Finding::MiscountedReferrals]);
         assert_eq!(found, (0, 0), "{held:?} held at {stop:?}, {meanwhile:?}: in progress");
     }
     ending.play(stage, &mut actor).await;
