@@ -10,6 +10,7 @@ pub mod gate;
 pub mod graphql;
 pub mod http;
 pub mod managed;
+pub mod metric;
 pub mod model;
 pub mod store;
 pub mod thread;

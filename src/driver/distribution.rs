@@ -34,9 +34,9 @@ use bytes::{Bytes, BytesMut};
 
 use crate::driver::encode::{Pipeline, Unit};
 use crate::driver::error::Error;
-use crate::driver::metric;
 use crate::driver::reply::{Replies, Reply, Scanner};
 use crate::driver::topology::{Node, Topology};
+use crate::metric;
 
 /// Number of redirects of a command after which its unit waits, because the masters do not agree.
 const MOST_REDIRECTS: usize = 4;
@@ -127,7 +127,7 @@ impl Part {
         }
         self.take(replies, first, is_final, width);
         if let Some(verdict) = &verdict {
-            metric::redirected(verdict.kind());
+            metric::redis_redirects_total(verdict.kind()).increment(1);
         }
         match verdict {
             None => self.target = Target::Owner,
@@ -148,7 +148,7 @@ impl Part {
         let count = self.next();
         self.target = Target::Owner;
         if replies.range(first..first + count).any(is_without_data) {
-            metric::redirected("replica");
+            metric::redis_redirects_total("replica").increment(1);
         } else {
             self.take(replies, first, count, 1);
         }

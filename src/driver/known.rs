@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::RwLock;
 use tokio::time::Instant;
 
-use crate::driver::metric;
 use crate::driver::topology::{Node, Topology};
+use crate::metric;
 
 /// The known topology of a cluster.
 pub(super) struct Known {
@@ -80,7 +80,7 @@ impl Known {
         if watched.is_some_and(|owner| Some(owner) != topology.owner(self.watched)) {
             self.changes.fetch_add(1, Ordering::Relaxed);
         }
-        metric::topology_changed();
+        metric::redis_topology_changes_total().increment(1);
         tracing::info!(masters = topology.masters().len(), "the topology of the Redis Cluster has changed");
         state.topology = Arc::new(topology);
     }

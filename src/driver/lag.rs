@@ -12,11 +12,11 @@ use redis::{FromRedisValue as _, InfoDict};
 use tokio::time::{Instant, interval};
 
 use crate::driver::cluster::{Cluster, ask};
-use crate::driver::metric;
 use crate::driver::pool::Pool;
 use crate::driver::replica::{MOST_LAG, Replica, Replicas, WeakReplicas};
 use crate::driver::reply::Replies;
 use crate::driver::topology::{self, Node};
+use crate::metric;
 
 /// Time between two examinations of all replicas.
 const EXAMINED: Duration = Duration::from_secs(1);
@@ -69,7 +69,7 @@ impl Watch {
         loop {
             turns.tick().await;
             let chosen = self.examine().await;
-            metric::replicas_read(chosen.len());
+            metric::redis_replicas().set(u32::try_from(chosen.len()).unwrap_or(u32::MAX));
             if !replicas.set(chosen) {
                 return;
             }

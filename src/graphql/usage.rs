@@ -2,9 +2,10 @@
 
 use std::cell::OnceCell;
 
-use metrics::{Histogram, counter, histogram};
+use metrics::Histogram;
 
 use crate::budget::{Budget, Resource};
+use crate::metric;
 
 /// A thread's histograms, looked up once so that recording needs no allocation and no lock.
 struct Histograms {
@@ -16,10 +17,9 @@ struct Histograms {
 impl Histograms {
     fn new() -> Self {
         Self {
-            cost: histogram!("fanfold_operation_cost"),
-            used: Resource::ALL
-                .map(|resource| histogram!("fanfold_operation_used", "resource" => resource.as_str())),
-            reads: histogram!("fanfold_loader_reads"),
+            cost: metric::operation_cost(),
+            used: Resource::ALL.map(|resource| metric::operation_used(resource.as_str())),
+            reads: metric::loader_reads(),
         }
     }
 }
@@ -40,8 +40,7 @@ pub(super) fn record(cost: u64, budget: &Budget) {
         }
     });
     if let Some(exceeded) = budget.exceeded() {
-        counter!("fanfold_operations_over_budget_total", "resource" => exceeded.resource.as_str())
-            .increment(1);
+        metric::operations_over_budget_total(exceeded.resource.as_str()).increment(1);
     }
 }
 

@@ -58,6 +58,7 @@ use crate::http::request::{Incoming, Unparsed};
 use crate::http::response::Failure;
 use crate::http::schema::Contract;
 use crate::http::seat::Seats;
+use crate::metric;
 use crate::model::address::Address;
 use crate::worker::Workers;
 
@@ -128,7 +129,7 @@ impl Server {
         let bytes = incoming.query.as_ref().map_or(0, String::len);
         let planned = tracing::trace_span!("plan").in_scope(|| self.api.plan(incoming));
         if let Err(rejected) = &planned {
-            self::metrics::count_rejected(rejected.code.as_str());
+            metric::documents_rejected_total(rejected.code.as_str()).increment(1);
             self.api.charge_rejected(address, bytes);
         }
         planned

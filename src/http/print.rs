@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::budget::{Exceeded, Resource};
 use crate::graphql::error::{GraphqlResponse, RequestError};
 use crate::graphql::json::{AsJson, raw_text};
-use crate::http::metrics::exceed;
+use crate::metric;
 
 /// A response body. It has no `data` if the request was not executed.
 #[derive(Serialize)]
@@ -68,7 +68,7 @@ fn null_with_error(error: &RequestError) -> String {
 
 /// Returns the error that replaces a response beyond the limit, and counts the event in the metrics.
 pub(super) fn too_large(limit: u64) -> RequestError {
-    exceed(Resource::ResponseBytes);
+    metric::operations_over_budget_total(Resource::ResponseBytes.as_str()).increment(1);
     RequestError::over_budget(&Exceeded { resource: Resource::ResponseBytes, limit })
 }
 

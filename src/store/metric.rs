@@ -1,4 +1,4 @@
-//! Redis metrics: duration and errors of round trips, by step.
+//! The durations of round trips to Redis, by step.
 //!
 //! Not here: those of a cluster's nodes (`driver::metric`).
 //!
@@ -10,7 +10,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use metrics::{Histogram, counter, histogram};
+use metrics::Histogram;
+
+use crate::metric;
 
 thread_local! {
     static DURATIONS: RefCell<HashMap<&'static str, Histogram>> = RefCell::default();
@@ -19,18 +21,7 @@ thread_local! {
 /// Records the duration of a successful round trip of this step.
 pub(super) fn answered(step: &'static str, took: Duration) {
     DURATIONS.with_borrow_mut(|durations| {
-        let duration =
-            durations.entry(step).or_insert_with(|| histogram!("fanfold_redis_seconds", "step" => step));
+        let duration = durations.entry(step).or_insert_with(|| metric::redis_seconds(step));
         duration.record(took);
     });
-}
-
-/// Counts unreadable data of this kind that was left out.
-pub(super) fn left_out(kind: &'static str) {
-    counter!("fanfold_unreadable_total", "kind" => kind).increment(1);
-}
-
-/// Counts a failed round trip of this step.
-pub(super) fn failed(step: &'static str) {
-    counter!("fanfold_redis_errors_total", "step" => step).increment(1);
 }

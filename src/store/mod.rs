@@ -256,7 +256,7 @@ impl Store {
         let answered = self.deployment.exchange(pipeline).await;
         match &answered {
             Ok(_) => metric::answered(step, began.elapsed()),
-            Err(_) => metric::failed(step),
+            Err(_) => crate::metric::redis_errors_total(step).increment(1),
         }
         Ok(answered?)
     }

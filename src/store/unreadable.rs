@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 
 use parking_lot::Mutex;
 
+use crate::metric;
 use crate::store::batch::{Replies, Ticket};
 use crate::store::error::Error;
-use crate::store::metric;
 
 /// Maximum number of entries in the cache. At this limit, the cache is cleared, and its entries may be logged
 /// again.
@@ -47,7 +47,7 @@ pub fn readable<T>(decoded: Result<T, Error>, kind: &'static str, id: u64) -> Re
 }
 
 fn leave_out(kind: &'static str, id: u64, error: &Error) {
-    metric::left_out(kind);
+    metric::unreadable_total(kind).increment(1);
     let mut logged = LOGGED.lock();
     if logged.len() >= MOST_LOGGED {
         logged.clear();

@@ -13,10 +13,18 @@ use fanfold::model::relation::MuteScope;
 
 use crate::harness::check::{check, check_archive};
 use crate::harness::conversation::{Conversation, publish};
+use crate::harness::document::table;
 use crate::harness::graph::Graph;
 use crate::harness::sql::{Kind, on_every_kind};
 use crate::harness::turnstile::Actor;
 use crate::harness::world::World;
+
+#[test]
+fn the_page_for_operators_has_a_row_for_each_fault() {
+    let described: BTreeSet<String> = table("| Line |").into_iter().map(|row| row[0].clone()).collect();
+    let faults = Finding::ALL.iter().filter(|finding| finding.is_fault());
+    assert_eq!(described, faults.map(|finding| format!("`{}`", finding.text())).collect());
+}
 
 /// 2,500 users, of whom u0 has more followers than are read at once.
 async fn world() -> World {

@@ -2,14 +2,27 @@
 
 use std::time::Duration;
 
+use fanfold::metric::{self, Metric};
 use serde_json::{Value, json};
 
+use crate::harness::document::table;
 use crate::harness::server::{Logged, Server, eventually, metric};
 use crate::harness::socket::Socket;
 use crate::harness::world::{PASSWORD, Redis};
 
 fn is(metric: f64, count: u32) -> bool {
     (metric - f64::from(count)).abs() < 0.5
+}
+
+#[test]
+fn the_page_for_operators_has_the_metrics_as_declared() {
+    let row = |metric: &Metric| {
+        let name = metric.name.strip_prefix("fanfold_").unwrap();
+        let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+        let kind = format!("{:?}", metric.kind).to_lowercase();
+        vec![format!("`{name}`"), kind, labels.join(", "), metric.text.to_owned()]
+    };
+    assert_eq!(table("| Metric |"), metric::ALL.iter().map(row).collect::<Vec<_>>());
 }
 
 #[test]
