@@ -64,7 +64,7 @@ const HOMES: [(&str, &[&str]); 53] = [
     ("opentelemetry_otlp", &["cli/trace.rs"]),
     ("opentelemetry_sdk", &["cli/trace.rs", "http/trace.rs"]),
     ("pin_project_lite", &["http/fair.rs"]),
-    ("rand", &["model/rng.rs", "cli/conversation.rs", "cli/demo.rs", "cli/people.rs", "cli/posts.rs"]),
+    ("rand", &["model/rng.rs", "cli/demo"]),
     ("ring", &["app/jwt/signature.rs"]),
     ("rpassword", &["cli/user.rs"]),
     ("rust_embed", &["http/page.rs"]),

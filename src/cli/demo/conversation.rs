@@ -11,7 +11,7 @@ use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 
-use crate::cli::posts::{self, Topic};
+use crate::cli::demo::posts::{self, Topic};
 use crate::cli::world::{Reference, Saying, Sayings};
 use crate::model::clock::Timestamp;
 use crate::model::post::{Content, Platform};

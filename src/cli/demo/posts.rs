@@ -2,7 +2,7 @@
 
 use rand::rngs::StdRng;
 
-use crate::cli::people::pick;
+use crate::cli::demo::people::pick;
 
 /// What a post is about, as far as a reply to it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,9 @@
 //! `fanfold demo`: creates a demo world.
 
+mod conversation;
+mod people;
+mod posts;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::process::ExitCode;
 
@@ -8,10 +12,10 @@ use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{RngExt as _, SeedableRng as _};
 
+use self::conversation::Society;
+use self::people::Person;
 use crate::app::App;
 use crate::app::user::NewAccount;
-use crate::cli::conversation::{self, Society};
-use crate::cli::people::{self, Person};
 use crate::cli::world::{Boundaries, World};
 use crate::cli::{Data, Outcome, say};
 use crate::config::DataConfig;
