@@ -3,6 +3,8 @@
 //! All writes pass through this layer. A write requested by a client takes a [`viewer::Viewer`]. Reads of users and
 //! posts pass through [`visibility`]. All reads of one level of a query form one batch ([`read`]). Not here: Redis
 //! commands (`store`) and the API representation (`graphql`).
+//!
+#![doc = include_str!("README.md")]
 
 pub mod account;
 pub mod archive;

@@ -3,6 +3,10 @@
 //! The archive is a SQLite, MySQL (or MariaDB) or PostgreSQL database, with the same tables in each. The
 //! server opens the archive on first use, and works without it until a request needs cold data. Not here: the
 //! conditions under which posts become cold, and the data that stays in Redis (`app::archive`).
+//!
+//! # Why SQL for old posts
+//! Redis holds everything in memory, and most posts are hardly ever read again. A database row takes only disk space.
+//! Since Redis then drops its copy, the database must be the more durable of the two.
 
 mod dialect;
 pub mod edit;

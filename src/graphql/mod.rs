@@ -2,6 +2,8 @@
 //!
 //! Types are thin: they hold `model` values and load everything else through a request-scoped [`loader`]. Not here:
 //! rules (`app`) and request transport (`http`).
+//!
+#![doc = include_str!("README.md")]
 
 mod context;
 mod cursor;

@@ -2,6 +2,8 @@
 //!
 //! This layer is thin: `request` reads requests, the API executes them, and `response` writes responses. Not here: the
 //! meaning of a document (`graphql`), or sessions (`app`).
+//!
+#![doc = include_str!("README.md")]
 
 mod accept;
 mod address;

@@ -4,6 +4,8 @@
 //! [`command::Command`]s for its queries and updates. `batch` sends them. The remaining modules are
 //! infrastructure. Not here: the connections (`driver`), authorization, the order of writes to several slots (`app`),
 //! running a Redis server (`managed`).
+//!
+#![doc = include_str!("README.md")]
 
 pub mod account;
 pub mod audience;

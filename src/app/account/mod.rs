@@ -1,35 +1,7 @@
 //! Accounts that are suspended or deleted, and what follows from that: no one sees an inactive account, its posts and
 //! its follows, until it is active again.
 //!
-//! The user's record is the truth. While the account is inactive, it has no username, so that every read of the record
-//! finds no such user, in the same command as before. Other data follow, each in a slot of its own:
-//! - The name leads to no one.
-//! - The set of inactive users contains the user; lists that only their owner sees are filtered by it.
-//! - The recovery codes that a moderator has issued are revoked.
-//! - The user's follows are not mirrored, and follows of the user are withheld ([`crate::app::edge`]), so that no list
-//!   and no count contains them.
-//! - The entries of the user's posts, in the lists of the posts that they refer to, are withheld
-//!   ([`crate::app::post`]'s `referral`), so that no list and no count contains them.
-//!
-//! A change of the record runs these steps:
-//! 1. Add a job specific to this call, which a worker takes over after some seconds.
-//! 2. Change the record, and end the sessions. From now on, no one sees the user and their posts.
-//! 3. Make the name and the set agree with the record, and read the record again. Repeat this while it differs. Revoke
-//!    the recovery codes of a user who is no moderator.
-//! 4. Make the follows agree with it, and then the entries of the posts, portion by portion. Each reads the record's slot.
-//! 5. Remove the job.
-//!
-//! # Why
-//! A call that is interrupted leaves its job, and so do two calls that overlap: each makes everything agree with the
-//! last state that it has read, and one that is interrupted between its read and its write still has a job. If an
-//! account is large, step 4 takes longer than a client waits; the worker then continues. A job of one call does not take
-//! the place of another's: the earlier one's walk may still be writing what it has read.
-//!
-//! An account that becomes private or public follows the same steps without the name and the follows
-//! (`app::account::privacy`).
-//!
-//! Not here: the deletion of accounts whose time has come (`app::account::erase`), and the export of an account's data
-//! (`app::account::export`).
+#![doc = include_str!("README.md")]
 
 mod deletion;
 mod erase;

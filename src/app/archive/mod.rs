@@ -1,41 +1,8 @@
 //! Moves posts to the archive, and reads hot and cold posts together.
 //!
-//! A post that no longer fits in its author's hot list waits in a queue until a *mover* takes it. The mover
-//! processes batches of up to 1,000 posts in these steps:
-//! 1. Move the posts from the queue to the mover's own list.
-//! 2. Read the posts' records. If a record is a tombstone, finish the deletion first, because the process
-//!    that began it may have been interrupted.
-//! 3. Write posts and tombstones to the archive, in one transaction. A post replaces an earlier version of itself.
-//! 4. Read them back and compare. If the archive has a tombstone that Redis lost with its latest writes,
-//!    erase the post in Redis again and reprocess it. A later version in the archive is that of another mover.
-//! 5. Replace the records that have not changed since step 2 by markers, which expire. Tombstones expire on their own.
-//! 6. Remove the posts without a record from their authors' lists and update the authors' cold post metadata
-//!    (greatest id and counts), atomically per author.
-//! 7. Each author has a set of deleted posts that the archive may still have as live posts. From these sets,
-//!    remove the posts that are now tombstones in the archive.
-//! 8. Remove the posts from the mover's list. Posts with a changed record stay, and the mover processes them
-//!    again.
-//!
-//! Every step is idempotent, and two movers may run the same step concurrently. If a mover goes silent,
-//! another mover adopts its batch.
-//!
-//! A post is therefore always in its author's list, in the archive, or briefly in both. Readers query **Redis
-//! first, then the archive**, and thus find posts that leave Redis between the two queries. The Redis query
-//! also shows which posts are deleted: a single post by its record, the posts of a list by the author's set
-//! of deleted posts. While a post has a record, the record is valid and the archive's row is not.
-//!
-//! # Why
-//! A publisher may write the record again, within ten seconds. If the post was archived in between, the new record would
-//! hide the archive's row, and with it the changes since the post was published. The marker prevents that.
-//!
-//! If a post left its list before its record is deleted, a list would show the archive's row while Redis still changes
-//! the record.
-//!
-//! Removing a post from its list before archiving it would hide the post for a while. Deleting a record that
-//! has become a tombstone would resurrect the deleted post. Tombstones stay in the archive to stop a delayed
-//! mover from writing a post after its deletion.
-//!
 //! Not here: queueing posts (`app::post`).
+//!
+#![doc = include_str!("README.md")]
 
 mod limit;
 mod mover;

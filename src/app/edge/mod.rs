@@ -35,6 +35,8 @@
 //! An account may become inactive or active at any time ([`crate::app::account`]). Its follows are then repaired one by
 //! one. A follow is withheld as the mirror's slot says, and that slot is read again afterwards, so that calls of
 //! different times agree on the last state.
+//!
+#![doc = include_str!("README.md")]
 
 pub(super) mod block;
 mod public;

@@ -1,33 +1,6 @@
-//! Publishes and deletes posts.
+//! Publishes, edits and deletes posts.
 //!
-//! A post is created in steps, because its record, its author's lists and the delivery jobs are stored in
-//! different slots:
-//! 0. Decide once whether the post is pushed or pulled. An author with more followers than the push limit
-//!    first becomes a star, permanently.
-//! 1. Issue an id, and record a note that the post is being published.
-//! 2. Create the record.
-//! 3. Make the post visible: add it to its author's lists, atomically in the author's slot, unless its id is
-//!    revoked. This step also marks the attempt under the idempotency key, if any, as complete.
-//! 4. Enter the post in the lists of the posts that it refers to ([`referral`]). Add the delivery job, unless the post is
-//!    pulled. Queue the posts that this post displaced from the author's hot list for archiving.
-//! 5. Remove the note. `publish` returns without waiting for delivery.
-//!
-//! An interrupted writer leaves the note behind. The repairer reads notes older than a few seconds. If the
-//! post is visible, the repairer repeats steps 4 and 5. If the post is not visible and the note is a minute
-//! old, the repairer revokes the id in the author's slot, erases the record, and only then runs step 5. A
-//! post without a note is therefore either visible or never will be. Readers rely on this
-//! ([`crate::app::timeline`]).
-//!
-//! An *idempotency key* identifies an attempt: a post's draft and the digest of its content and visibility. The key is
-//! bound to the attempt before step 2. A request with the same key and digest resumes that draft at step 2, unless
-//! the attempt is complete. If the draft is revoked, a new draft replaces it by compare-and-set. A key may be bound to
-//! an edit instead ([`edit`]).
-//!
-//! A deletion runs under an intent, like the write of an edge: (1) replace the record with a tombstone, which hides the
-//! post; (2) remove the post from its author's lists, from the counts, and from the lists of the posts that it refers to;
-//! (3) queue the post for archiving, and add a job that removes it from timelines. The request does not wait for that
-//! job. The tombstone keeps the visibility and the references to posts, which never change: the process that runs step
-//! 2, even after an interruption, thus knows which counts and lists contained the post.
+#![doc = include_str!("README.md")]
 
 pub(in crate::app) mod delete;
 mod edit;

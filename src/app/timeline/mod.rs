@@ -1,30 +1,6 @@
 //! Reads home timelines: the posts of a user and of the users they follow, newest first, back to the oldest.
 //!
-//! A timeline is a list of post ids, which the server maintains as long as the owner keeps returning. Posts
-//! enter it by *push* (`app::delivery`), by *pull* (on read, here), or by both. With both, reads pull the
-//! posts of *stars* (authors with a large number of followers), and workers push all other posts.
-//!
-//! A read runs these steps, in this order:
-//! 1. Read the watermark, and with it the list of stars, unless the process has just read them. Every post up
-//!    to the watermark is visible or never will be.
-//! 2. Open the timeline, creating it if necessary. In the same round trip, read the followed users from whom
-//!    to pull.
-//! 3. Pull posts. A timeline that is not filled yet (or was filled under another strategy) receives the
-//!    newest posts of all followed users, up to its capacity. Any other timeline receives the posts above its
-//!    mark, either of followed stars or, if the strategy never pushes, of all followed users.
-//! 4. Merge the posts into the timeline, unless another timeline has replaced it since step 2. The watermark
-//!    becomes the timeline's mark.
-//! 5. Take the page, and read its posts and authors. Leave out deleted posts and posts of authors who are no
-//!    longer followed, or are muted, and those reposts and replies that the timeline does not show ([`entry`]), and replace
-//!    them with further posts.
-//!
-//! A timeline is trimmed below its *floor*. Below the floor, the server collects a page from the posts of all
-//! followed users, in Redis and in the archive, except muted and blocked ones.
-//!
-//! # Why
-//! Reading the followed users before the watermark would lose posts published in between. A stale watermark
-//! is harmless; a fresh watermark combined with stale sources is not. If the set of an author's newest posts
-//! is short, the author may nevertheless have others, because posts in the set may have been deleted.
+#![doc = include_str!("README.md")]
 
 pub mod entry;
 pub mod live;

@@ -1,16 +1,6 @@
 //! Creates accounts and changes profiles.
 //!
-//! A user is created in steps, because the name index and the user are stored in different slots:
-//! 1. Issue an id, and record an intent specific to this call.
-//! 2. Reserve the name for the id; the first reservation wins.
-//! 3. Create the user in their own slot, unless the id has been revoked.
-//! 4. Settle the name: from now on, lookups by name find the user.
-//! 5. Drop the intent.
-//!
-//! An interrupted call leaves a reservation behind. If the user exists, the repairer settles the name.
-//! Otherwise, the repairer revokes the id, so that a late step 3 has no effect, and frees the name.
-//!
-//! Not here: what a registration with an invite does before and after these steps (`app::moderation::invite`).
+#![doc = include_str!("README.md")]
 
 pub(in crate::app) mod first_sign_in;
 pub mod read;

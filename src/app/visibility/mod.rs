@@ -13,6 +13,8 @@
 //! The rule for posts is one function, [`may_see`].
 //!
 //! The round trips stated here do not include reading the viewer's exclusions, which are cached (`app::exclusion`).
+//!
+#![doc = include_str!("README.md")]
 
 pub mod list;
 mod posts;

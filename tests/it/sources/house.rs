@@ -160,6 +160,28 @@ fn every_file_begins_with_module_docs() {
 }
 
 #[test]
+fn each_page_of_a_folder_is_compiled_and_in_the_index() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let index = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let (mut open, mut pages) = (vec![root.clone()], 0);
+    while let Some(folder) = open.pop() {
+        let entries = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        open.extend(entries.filter(|path| path.is_dir()));
+        if folder.join("README.md").exists() {
+            pages += 1;
+            let name = folder.strip_prefix(&root).unwrap().to_str().unwrap();
+            let module = fs::read_to_string(folder.join("mod.rs")).unwrap();
+            assert!(
+                module.contains("#![doc = include_str!(\"README.md\")]"),
+                "src/{name}/README.md is not included"
+            );
+            assert!(index.contains(&format!("[`{name}`]")), "the index in ARCHITECTURE.md lacks {name}");
+        }
+    }
+    assert!(pages > 0);
+}
+
+#[test]
 fn model_does_no_io_and_nothing_there_is_async() {
     for (file, lines) in sources("src") {
         if !file.starts_with("model/") {
