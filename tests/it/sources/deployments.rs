@@ -32,10 +32,10 @@ fn listed(deployment: &str) -> BTreeSet<&'static str> {
     names
 }
 
-/// Returns the names of the batches in the sources: the arguments of `Batch::new` and `send`, and texts of the same form
-/// that are passed on to them.
+/// Returns the names of the batches in the sources: the arguments of `Batch::new`, `send` and `send_all`, and texts of
+/// the same form that are passed on to them.
 fn batches() -> BTreeSet<String> {
-    let mut names = texts_after("src", &["Batch::new(", ".send("]);
+    let mut names = texts_after("src", &["Batch::new(", ".send(", ".send_all("]);
     let areas: BTreeSet<String> =
         names.iter().filter_map(|name| Some(name.split_once(": ")?.0.to_owned())).collect();
     let is_name = |text: &&str| {
