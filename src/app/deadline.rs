@@ -9,6 +9,7 @@
 
 use std::time::Duration;
 
+use crate::app::App;
 use crate::app::error::{Broken, Error};
 use crate::model::clock::{Clock, Timestamp};
 
@@ -26,11 +27,14 @@ pub(super) struct Deadline<'a> {
     began: Timestamp,
 }
 
-impl<'a> Deadline<'a> {
-    pub(super) fn start(clock: &'a dyn Clock) -> Self {
-        Self { clock, began: clock.now() }
+impl App {
+    /// Begins an operation now.
+    pub(super) fn deadline(&self) -> Deadline<'_> {
+        Deadline { clock: &*self.0.clock, began: self.now() }
     }
+}
 
+impl Deadline<'_> {
     /// Returns the time at which the operation began.
     pub(super) fn began(&self) -> Timestamp {
         self.began

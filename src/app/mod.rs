@@ -24,6 +24,7 @@ mod intent;
 pub mod jwt;
 pub mod live;
 pub mod memory;
+mod mirrored;
 pub mod moderation;
 mod once;
 mod own_writes;

@@ -41,7 +41,7 @@ impl App {
         &self,
         users: &[UserId],
     ) -> Result<(Vec<Job>, Deadline<'_>), Error> {
-        let deadline = Deadline::start(&*self.0.clock);
+        let deadline = self.deadline();
         let jobs: Vec<Job> = users.iter().map(|&user| Job { user, token: self.rng().nonce() }).collect();
         self.schedule_jobs(&jobs, deadline.began().plus(TAKEN_OVER)).await?;
         Ok((jobs, deadline))

@@ -12,9 +12,10 @@ pub(in crate::app) mod read;
 
 use std::sync::Arc;
 
+use futures::FutureExt as _;
+
 use crate::app::App;
 use crate::app::archive::Listed;
-use crate::app::deadline::Deadline;
 use crate::app::edge::Edge;
 use crate::app::error::{Broken, Error};
 use crate::app::moderation::read::moderates;
@@ -134,7 +135,8 @@ impl App {
     /// Runs steps 3 to 5 of a call, or leaves the rest to the workers: the change is in force, and an archive that is away
     /// must not hold it up.
     async fn follow_account(&self, job: Job, mut walk: Walk) -> Result<(), Error> {
-        match self.make_agree(job.user, &mut walk, PORTIONS).await {
+        // Boxed, so that the compiler checks only once that these many futures within each other are `Send`.
+        match self.make_agree(job.user, &mut walk, PORTIONS).boxed().await {
             Ok(true) => self.end_job(job).await,
             Ok(false) | Err(Error::Broken(Broken::Late)) => self.hand_over_job(job).await,
             Err(error) if error.is_about_archive() => self.hand_over_job(job).await,
@@ -228,14 +230,14 @@ impl App {
             let portion = withheld.split_off(withheld.len().saturating_sub(TOGETHER));
             let edges: Vec<Edge> =
                 portion.into_iter().map(|followee| Edge { follower: user, followee }).collect();
-            return self.repair_follows(&edges).await.map(|()| true);
+            return self.repair_follows(edges).await.map(|()| true);
         }
         let Some(&side) = walk.lists.last() else { return Ok(false) };
         let window = Window { direction: Direction::Forward, size: TOGETHER, from: walk.last };
         let page = relation::page(self.keys(), user, side, &window);
         let page = page.send("account: follows", self.store()).await?;
         let edges: Vec<Edge> = page.entries.iter().map(|follow| Edge::of(user, side, follow.user)).collect();
-        self.repair_follows(&edges).await?;
+        self.repair_follows(edges).await?;
         walk.last = page.entries.last().filter(|_| page.has_next).map(|follow| Position::from(*follow));
         if walk.last.is_none() {
             walk.lists.pop();
@@ -248,7 +250,7 @@ impl App {
     async fn make_posts_agree(&self, user: UserId, walk: &mut Walk) -> Result<bool, Error> {
         let Some(window) = walk.posts else { return Ok(false) };
         // Before the reads, so that nothing is written long after them.
-        let deadline = Deadline::start(&*self.0.clock);
+        let deadline = self.deadline();
         let page = PostPage { author: user, window, period: Period::ALL, only_public: false };
         let page = self.load(page).await?;
         let posts = PostRecords { posts: Shared(Arc::clone(&page.entries)), needs_archive: true };

@@ -42,7 +42,7 @@ impl App {
         if record.is_some_and(|record| record.is_private == Some(is_private)) {
             // What another call writes meanwhile stays, as if it had come later.
             let change = ProfileChange { is_private: None, ..change };
-            let deadline = Deadline::start(&*self.0.clock);
+            let deadline = self.deadline();
             return self.write_profile_as(user, is_private, &change, &deadline).await;
         }
         let token = bucket::take(&self.keys().privacy_of(user), CHANGES, 1, self.now());

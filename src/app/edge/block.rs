@@ -58,18 +58,16 @@ impl App {
         at: Timestamp,
         limit: u32,
     ) -> Result<Option<Version>, Error> {
-        let deadline = Deadline::start(&*self.0.clock);
-        let intents = self.intents(std::iter::once(Operation::Block { user, other }));
-        self.record(&intents, &deadline).await?;
-
-        deadline.check()?;
-        let write = block::block(self.keys(), user, other, at, limit);
-        let block = self.write_sessions(user, "block: truth", write).await?;
-        if let Some(block) = block {
-            self.mirror_block(user, other, block, FollowState::None, &deadline).await?;
-        }
-        self.forget(&intents).await?;
-        Ok(block.and_then(|block| block.version))
+        let deadline = self.deadline();
+        let write = async || {
+            let write = block::block(self.keys(), user, other, at, limit);
+            let block = self.write_sessions(user, "block: truth", write).await?;
+            if let Some(block) = block {
+                self.mirror_block(user, other, block, FollowState::None, &deadline).await?;
+            }
+            Ok(block.and_then(|block| block.version))
+        };
+        self.under_intents(&self.intents([Operation::Block { user, other }]), &deadline, write).await
     }
 
     /// Lifts a block, which takes a token if `throttle` is given. Returns the version of the user's exclusions after
@@ -80,33 +78,32 @@ impl App {
         other: UserId,
         throttle: Option<(Limit, Timestamp)>,
     ) -> Result<Result<Option<Version>, Throttled>, Error> {
-        let deadline = Deadline::start(&*self.0.clock);
-        let intents = self.intents(std::iter::once(Operation::Block { user, other }));
-        self.record(&intents, &deadline).await?;
-
-        deadline.check()?;
-        let lift = block::unblock(self.keys(), user, other, throttle);
-        let lifted = self.write_sessions(user, "block: truth", lift).await?;
-        if let Ok(block) = lifted {
-            deadline.check()?;
-            let mirror = block::mirror(self.keys(), user, other, block);
-            self.write_sessions(other, "block: mirror", mirror).await?;
-        }
-        self.forget(&intents).await?;
-        Ok(lifted.map(|block| block.version))
+        let deadline = self.deadline();
+        let lift = async || {
+            let lift = block::unblock(self.keys(), user, other, throttle);
+            let lifted = self.write_sessions(user, "block: truth", lift).await?;
+            if let Ok(block) = lifted {
+                deadline.check()?;
+                let mirror = block::mirror(self.keys(), user, other, block);
+                self.write_sessions(other, "block: mirror", mirror).await?;
+            }
+            Ok(lifted.map(|block| block.version))
+        };
+        self.under_intents(&self.intents([Operation::Block { user, other }]), &deadline, lift).await
     }
 
     /// Makes the mirror of a block equal to its truth, and those of the follows between the two users. Records its own
     /// intent, like [`App::repair_edges`].
     pub(in crate::app) async fn repair_block(&self, user: UserId, other: UserId) -> Result<(), Error> {
-        let deadline = Deadline::start(&*self.0.clock);
+        let deadline = self.deadline();
         let operation = Operation::Block { user, other };
         let intents = [Intent { operation, token: self.0.repairer_token }];
-        self.record(&intents, &deadline).await?;
-        let read = block::read(self.keys(), user, other);
-        let (block, follow) = read.send("block: read truth", self.store()).await?;
-        self.mirror_block(user, other, block, follow, &deadline).await?;
-        self.forget(&intents).await
+        let repair = async || {
+            let read = block::read(self.keys(), user, other);
+            let (block, follow) = read.send("block: read truth", self.store()).await?;
+            self.mirror_block(user, other, block, follow, &deadline).await
+        };
+        self.under_intents(&intents, &deadline, repair).await
     }
 
     /// Runs steps 3 and 4, given the truth of the block, and that of the user's follow of the other.

@@ -1,31 +1,20 @@
-//! Writes follows, requests and blocks between two users, and keeps the two stored copies of each consistent.
+//! Writes follows, requests and blocks between two users, which are [`mirrored`](crate::app::mirrored).
 //!
-//! Each is stored twice: in the slot of the user who acts (the *truth*), and in the slot of the other (its *mirror*).
-//! If they differ, it is *torn*. There are two kinds:
+//! The truth is in the slot of the user who acts, the mirror in the slot of the other. There are two kinds:
 //! - A *follow* has three states: a user follows another, has requested to (if the account is private), or neither. The
 //!   mirror is in the followed user's `followers` or `requests`.
 //! - A *block* has two; its protocol, which ends the follows between the two users, is in [`block`].
 //!
-//! Each write of a follow runs these steps:
-//! 1. Record an intent specific to this call.
-//! 2. Write the truth and check the rules, atomically in the follower's slot. A repeated follow keeps its time.
-//! 3. Make the mirror equal to the truth, including the time. If this shows that a request is to a public account,
-//!    accept the request, if it is still the same one, and repeat this step. If the followee has been deleted, end the
-//!    follow, and repeat this step.
-//! 4. Read the truth again. After every write that adds a follow's mirror, merge the followee's posts into the
-//!    follower's timeline, if the timeline exists. If step 3 has shown that the followee's account is inactive, and the
-//!    follow is not *withheld*, or the other way round, change that in the follower's slot. While the truth differs from
-//!    the mirrored value, or this has changed, repeat steps 3 and 4.
-//! 5. Drop this call's intent, but no other call's intent.
+//! What is special about the steps of a follow:
+//! - Step 2 also checks the rules. A repeated follow keeps its time.
+//! - If step 3 shows that a request is to a public account, it is accepted, if it is still the same one. If the followee has
+//!   been deleted, the follow ends.
+//! - Step 5 merges the followee's posts into the follower's timeline, if the timeline exists. If step 3 has shown that the
+//!   followee's account is inactive, and the follow is not *withheld*, or the other way round, step 5 changes that in the
+//!   follower's slot.
 //!
 //! # Why
-//! Without step 1, a call interrupted between steps 2 and 3 would leave a torn edge that no process would repair. If
-//! calls for the same pair shared an intent, one call could drop it while another call was between steps 2 and 3.
-//! Without the time in step 3, two racing calls could leave a mirror whose time differs from the truth. Without step 4,
-//! a slow call could overwrite the mirror of a later call. If posts were merged before the mirror was written, a post
-//! published in between would be neither merged nor delivered. The repairer also writes mirrors under an intent.
-//! Without that intent, a repairer that is interrupted after writing a stale mirror, with no other call under way,
-//! would leave a torn edge that no process would repair.
+//! If posts were merged before the mirror was written, a post published in between would be neither merged nor delivered.
 //!
 //! An account may become public after `follow` has read that it is private, and before the mirror of the request is
 //! written; the call that makes the account public then finds no request. So the script that writes the mirror returns
@@ -44,6 +33,7 @@ mod public;
 use crate::app::App;
 use crate::app::deadline::Deadline;
 use crate::app::error::Error;
+use crate::app::mirrored::{Known, Mirrored, Written};
 use crate::model::clock::Timestamp;
 use crate::model::exclusion::Version;
 use crate::model::id::UserId;
@@ -75,10 +65,15 @@ impl Edge {
         let Self { follower, followee } = self;
         Operation::Edge { follower, followee }
     }
+
+    /// Ends the follow, or the request to follow.
+    fn end(self, app: &App) -> Command<FollowState> {
+        follow::end(app.keys(), self.follower, self.followee).map(|(state, _)| Ok(state))
+    }
 }
 
 /// An edge with the last known value of its truth.
-pub(super) type SeenEdge = (Edge, FollowState);
+pub(super) type SeenEdge = Known<Edge>;
 
 /// A change of a follow's truth, in the follower's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,25 +87,103 @@ pub(super) enum Change {
 }
 
 /// The result of writing follows.
-pub(super) struct Written {
+pub(super) struct WrittenFollows {
     /// The outcomes, in the order of the follows.
     pub(super) followed: Vec<Followed>,
     /// Version of the last follower's exclusions; `None` if the user has never had any.
     pub(super) version: Option<Version>,
 }
 
-/// An edge whose mirror has been written, and the followee's account at that time.
-type Mirrored = (SeenEdge, Followee);
+/// What is to be done once the mirror of a follow agrees with its truth.
+pub(super) struct Due {
+    /// A view of the follower's timeline, if the follow exists: the followee's posts must be merged into it.
+    timeline: Option<View>,
+    /// True if the follow must be withheld, false if it must be put back into the follower's lists.
+    withhold: Option<bool>,
+}
 
-/// The state read after writing mirrors.
-#[derive(Default)]
-struct SeenAgain {
-    /// Edges whose truth differs from the mirrored value.
-    differing: Vec<SeenEdge>,
-    /// Edges that must be withheld, or put back into the follower's lists.
-    misplaced: Vec<(Edge, bool)>,
-    /// Added follows, each with a view of the follower's timeline.
-    added: Vec<(Edge, View)>,
+impl Mirrored for Edge {
+    type Truth = FollowState;
+    type Seen = Followee;
+    type Due = Due;
+
+    async fn read(app: &App, edges: Vec<Self>) -> Result<Vec<SeenEdge>, Error> {
+        app.read_truths(edges.into_iter()).await
+    }
+
+    async fn mirror(app: &App, edges: &[SeenEdge]) -> Result<Vec<Followee>, Error> {
+        let mut batch = Batch::new("edge: mirror");
+        let write = |&(Self { follower, followee }, state): &SeenEdge| {
+            batch.push(follow::mirror(app.keys(), follower, followee, state))
+        };
+        let tickets = edges.iter().map(write).collect();
+        Ok(batch.send(app.store()).await?.take_all(tickets)?)
+    }
+
+    /// Accepts requests to public accounts, unless they have changed, and ends follows of deleted users. Makes one round
+    /// trip; none if there are none.
+    async fn correct(
+        app: &App,
+        written: Vec<Written<Self>>,
+        deadline: &Deadline<'_>,
+    ) -> Result<(Vec<SeenEdge>, Vec<Written<Self>>), Error> {
+        let now = app.now();
+        let (mut changes, mut others) = (Vec::new(), Vec::new());
+        for written in written {
+            let ((edge @ Self { follower, followee }, state), account) = written;
+            match (account, state) {
+                (Followee::Public, FollowState::Requested(at)) => {
+                    changes.push((edge, follow::accept(app.keys(), follower, followee, Some(at), now)));
+                }
+                (Followee::Deleted, FollowState::Following(_) | FollowState::Requested(_)) => {
+                    changes.push((edge, edge.end(app)));
+                }
+                (Followee::Public | Followee::Private | Followee::Inactive | Followee::Deleted, _) => {
+                    others.push(written);
+                }
+            }
+        }
+        Ok((app.change_truths("edge: accept", changes, deadline).await?, others))
+    }
+
+    async fn read_again(app: &App, written: &[Written<Self>]) -> Result<Vec<(FollowState, Due)>, Error> {
+        let mut batch = Batch::new("edge: read truth");
+        let read = |&((Self { follower, followee }, mirrored), account): &Written<Self>| {
+            let truth = batch.push(follow::read(app.keys(), follower, followee));
+            let is_added = matches!(mirrored, FollowState::Following(_)) && account != Followee::Inactive;
+            (truth, is_added.then(|| app.floor_of(&mut batch, follower)))
+        };
+        let tickets: Vec<_> = written.iter().map(read).collect();
+        let mut replies = batch.send(app.store()).await?;
+        let mut again = Vec::with_capacity(written.len());
+        for ((_, account), (truth, timeline)) in written.iter().zip(tickets) {
+            let StoredFollow { state, is_withheld } = replies.take(truth)?;
+            let is_to_be_withheld = *account == Followee::Inactive;
+            let is_misplaced = state != FollowState::None && is_withheld != is_to_be_withheld;
+            let withhold = is_misplaced.then_some(is_to_be_withheld);
+            let timeline = timeline.map(|timeline| replies.take(timeline)).transpose()?.flatten();
+            again.push((state, Due { timeline, withhold }));
+        }
+        Ok(again)
+    }
+
+    /// Merges the posts of followed users into their followers' timelines; withholds follows of users whose accounts are
+    /// inactive, and puts others back into the followers' lists. Makes two round trips per 100 timelines, and one if
+    /// there are such follows.
+    async fn follow_up(
+        app: &App,
+        settled: Vec<(Self, Due)>,
+        deadline: &Deadline<'_>,
+    ) -> Result<Vec<SeenEdge>, Error> {
+        let (mut added, mut changes) = (Vec::new(), Vec::new());
+        for (edge @ Self { follower, followee }, due) in settled {
+            added.extend(due.timeline.map(|timeline| (edge, timeline)));
+            let withhold = |is_withheld| follow::withhold(app.keys(), follower, followee, is_withheld);
+            changes.extend(due.withhold.map(|is_withheld| (edge, withhold(is_withheld))));
+        }
+        app.merge_followed(&added).await?;
+        app.change_truths("edge: withhold", changes, deadline).await
+    }
 }
 
 impl App {
@@ -121,20 +194,18 @@ impl App {
         &self,
         follows: &[(UserId, NewFollow)],
         throttle: Option<(Limit, Timestamp)>,
-    ) -> Result<Written, Error> {
-        let deadline = Deadline::start(&*self.0.clock);
+    ) -> Result<WrittenFollows, Error> {
+        let deadline = self.deadline();
         let edges =
             || follows.iter().map(|&(follower, NewFollow { followee, .. })| Edge { follower, followee });
-        let intents = self.intents(edges().map(Edge::operation));
-        self.record(&intents, &deadline).await?;
-
-        deadline.check()?;
-        let written = self.write_truths(follows, throttle).await?;
-        let seen = edges().zip(&written.followed);
-        let seen = seen.filter_map(|(edge, followed)| Some((edge, followed.state()?))).collect();
-        self.mirror_until_equal(seen, &deadline).await?;
-        self.forget(&intents).await?;
-        Ok(written)
+        let write = async || {
+            let written = self.write_truths(follows, throttle).await?;
+            let seen = edges().zip(&written.followed);
+            let seen = seen.filter_map(|(edge, followed)| Some((edge, followed.state()?))).collect();
+            self.mirror_until_equal::<Edge>(seen, &deadline).await?;
+            Ok(written)
+        };
+        self.under_intents(&self.intents(edges().map(Edge::operation)), &deadline, write).await
     }
 
     /// Runs step 2 of follows, with one script call per run of consecutive follows by the same follower.
@@ -142,7 +213,7 @@ impl App {
         &self,
         follows: &[(UserId, NewFollow)],
         throttle: Option<(Limit, Timestamp)>,
-    ) -> Result<Written, Error> {
+    ) -> Result<WrittenFollows, Error> {
         let mut batch = Batch::new("edge: truth");
         let runs =
             follows.chunk_by(|(one, _), (next, _)| one == next).flat_map(|run| run.chunks(follow::MOST));
@@ -153,7 +224,7 @@ impl App {
         };
         let runs: Vec<_> = runs.map(|run| (run[0].0, write(run))).collect();
         let sent = batch.send(self.store()).await;
-        let mut written = Written { followed: Vec::with_capacity(follows.len()), version: None };
+        let mut written = WrittenFollows { followed: Vec::with_capacity(follows.len()), version: None };
         for (follower, _) in &runs {
             // Redis may have executed a write that failed.
             self.store().forget_sessions(*follower);
@@ -171,46 +242,40 @@ impl App {
     /// exclusions, if the change may have raised it. Makes five round trips, plus two whenever another call changes the
     /// edge concurrently.
     pub(super) async fn change_follow(&self, edge: Edge, change: Change) -> Result<Option<Version>, Error> {
-        let deadline = Deadline::start(&*self.0.clock);
+        let deadline = self.deadline();
         let Edge { follower, followee } = edge;
-        let intents = self.intents(std::iter::once(edge.operation()));
-        self.record(&intents, &deadline).await?;
-
-        deadline.check()?;
-        let write = match change {
-            Change::End => follow::end(self.keys(), follower, followee),
-            Change::EndRequest => follow::end_request(self.keys(), follower, followee),
-            Change::Accept => follow::accept(self.keys(), follower, followee, None, self.now())
-                .map(|state| Ok((state, None))),
+        let write = async || {
+            let write = match change {
+                Change::End => follow::end(self.keys(), follower, followee),
+                Change::EndRequest => follow::end_request(self.keys(), follower, followee),
+                Change::Accept => follow::accept(self.keys(), follower, followee, None, self.now())
+                    .map(|state| Ok((state, None))),
+            };
+            let (state, version) = self.write_sessions(follower, "edge: truth", write).await?;
+            self.mirror_until_equal(vec![(edge, state)], &deadline).await?;
+            Ok(version)
         };
-        let (state, version) = self.write_sessions(follower, "edge: truth", write).await?;
-        self.mirror_until_equal(vec![(edge, state)], &deadline).await?;
-        self.forget(&intents).await?;
-        Ok(version)
+        self.under_intents(&self.intents([edge.operation()]), &deadline, write).await
     }
 
     /// Ends follows and requests that may exist, running each step for all of them together. Makes five round trips for
     /// any number of follows, plus two whenever another call changes one of the edges concurrently.
     pub(super) async fn end_follows(&self, edges: Vec<Edge>) -> Result<(), Error> {
-        let deadline = Deadline::start(&*self.0.clock);
+        let deadline = self.deadline();
         let intents = self.intents(edges.iter().map(|edge| edge.operation()));
-        self.record(&intents, &deadline).await?;
-        let end = |&Edge { follower, followee }: &Edge| {
-            follow::end(self.keys(), follower, followee).map(|(state, _)| Ok(state))
+        let end = async || {
+            let ends = edges.into_iter().map(|edge| (edge, edge.end(self))).collect();
+            let seen = self.change_truths("edge: truth", ends, &deadline).await?;
+            self.mirror_until_equal(seen, &deadline).await
         };
-        let changes = edges.iter().map(end).collect();
-        let seen = self.change_truths("edge: truth", edges, changes, &deadline).await?;
-        self.mirror_until_equal(seen, &deadline).await?;
-        self.forget(&intents).await
+        self.under_intents(&intents, &deadline, end).await
     }
 
     /// Makes the mirrors of these edges equal to their truths, each under an intent of this call. Makes as many round
     /// trips as [`App::end_follows`]; none if there are no edges.
-    pub(super) async fn repair_follows(&self, edges: &[Edge]) -> Result<(), Error> {
-        if edges.is_empty() {
-            return Ok(());
-        }
-        self.mirror_edges(edges, &self.intents(edges.iter().map(|edge| edge.operation()))).await
+    pub(super) async fn repair_follows(&self, edges: Vec<Edge>) -> Result<(), Error> {
+        let intents = self.intents(edges.iter().map(|edge| edge.operation()));
+        self.repair_mirrors(edges, &intents, &self.deadline()).await
     }
 
     /// Makes the mirrors of these edges equal to their truths. The intents carry this process's token, so that an edge
@@ -218,145 +283,30 @@ impl App {
     /// which repairs an edge once at a time: another call with the same token would drop the intent of the first.
     pub(super) async fn repair_edges(&self, edges: &[Edge]) -> Result<(), Error> {
         let intent = |edge: &Edge| Intent { operation: edge.operation(), token: self.0.repairer_token };
-        self.mirror_edges(edges, &edges.iter().map(intent).collect::<Vec<_>>()).await
+        let intents: Vec<Intent> = edges.iter().map(intent).collect();
+        self.repair_mirrors(edges.to_vec(), &intents, &self.deadline()).await
     }
 
-    /// Makes the mirrors of these edges equal to their truths, under these intents: a caller may be interrupted.
-    async fn mirror_edges(&self, edges: &[Edge], intents: &[Intent]) -> Result<(), Error> {
-        let deadline = Deadline::start(&*self.0.clock);
-        self.record(intents, &deadline).await?;
-        let seen = self.read_truths(edges.iter().copied()).await?;
-        self.mirror_until_equal(seen, &deadline).await?;
-        self.forget(intents).await
-    }
-
-    /// Runs steps 3 and 4 for edges, given their last known truths.
-    pub(super) async fn mirror_until_equal(
-        &self,
-        mut edges: Vec<SeenEdge>,
-        deadline: &Deadline<'_>,
-    ) -> Result<(), Error> {
-        while !edges.is_empty() {
-            deadline.check()?;
-            let (changed, mirrored) = self.mirror(edges, deadline).await?;
-            edges = changed;
-            if mirrored.is_empty() {
-                continue;
-            }
-            let seen = self.read_again(&mirrored).await?;
-            self.merge_followed(&seen.added).await?;
-            edges.extend(self.withhold(seen.misplaced, deadline).await?);
-            edges.extend(seen.differing);
-        }
-        Ok(())
-    }
-
-    /// Runs step 3 once. Returns the follows that it has accepted or ended because of the followee's account, whose
-    /// mirrors must be written again; and all other edges. Makes one round trip, plus one if there are such follows.
-    async fn mirror(
-        &self,
-        edges: Vec<SeenEdge>,
-        deadline: &Deadline<'_>,
-    ) -> Result<(Vec<SeenEdge>, Vec<Mirrored>), Error> {
-        let mut batch = Batch::new("edge: mirror");
-        let write = |&(Edge { follower, followee }, state): &SeenEdge| {
-            batch.push(follow::mirror(self.keys(), follower, followee, state))
-        };
-        let tickets = edges.iter().map(write).collect();
-        let followees = batch.send(self.store()).await?.take_all(tickets)?;
-        let is_to_change = |((_, state), followee): &Mirrored| match followee {
-            Followee::Public => matches!(state, FollowState::Requested(_)),
-            Followee::Deleted => *state != FollowState::None,
-            Followee::Private | Followee::Inactive => false,
-        };
-        let (to_change, mirrored): (Vec<_>, Vec<_>) =
-            edges.into_iter().zip(followees).partition(is_to_change);
-        Ok((self.accept_or_end(to_change, deadline).await?, mirrored))
-    }
-
-    /// Accepts requests to public accounts, unless they have changed, and ends follows of deleted users. Makes one round
-    /// trip; none if there are none.
-    async fn accept_or_end(
-        &self,
-        edges: Vec<Mirrored>,
-        deadline: &Deadline<'_>,
-    ) -> Result<Vec<SeenEdge>, Error> {
-        let now = self.now();
-        let change = |&((Edge { follower, followee }, state), account): &Mirrored| match (account, state) {
-            (Followee::Deleted, _) => {
-                follow::end(self.keys(), follower, followee).map(|(state, _)| Ok(state))
-            }
-            (_, FollowState::Requested(at)) => follow::accept(self.keys(), follower, followee, Some(at), now),
-            (_, _) => follow::accept(self.keys(), follower, followee, None, now),
-        };
-        let changes = edges.iter().map(change).collect();
-        let edges = edges.iter().map(|((edge, _), _)| *edge).collect();
-        self.change_truths("edge: accept", edges, changes, deadline).await
-    }
-
-    /// Withholds follows of users whose accounts are inactive, and puts others back into the followers' lists. Makes one
-    /// round trip; none if there are none.
-    async fn withhold(
-        &self,
-        misplaced: Vec<(Edge, bool)>,
-        deadline: &Deadline<'_>,
-    ) -> Result<Vec<SeenEdge>, Error> {
-        let change = |&(Edge { follower, followee }, is_withheld): &(Edge, bool)| {
-            follow::withhold(self.keys(), follower, followee, is_withheld)
-        };
-        let changes = misplaced.iter().map(change).collect();
-        let edges = misplaced.into_iter().map(|(edge, _)| edge).collect();
-        self.change_truths("edge: withhold", edges, changes, deadline).await
-    }
-
-    /// Changes the truths of these edges. Makes one round trip; none if there are none.
+    /// Changes the truths of edges. Returns the edges with their truths. Makes one round trip; none if there are none.
     async fn change_truths(
         &self,
         step: &'static str,
-        edges: Vec<Edge>,
-        changes: Vec<Command<FollowState>>,
+        changes: Vec<(Edge, Command<FollowState>)>,
         deadline: &Deadline<'_>,
     ) -> Result<Vec<SeenEdge>, Error> {
-        if edges.is_empty() {
+        if changes.is_empty() {
             return Ok(Vec::new());
         }
         deadline.check()?;
         let mut batch = Batch::new(step);
-        let tickets = changes.into_iter().map(|change| batch.push(change)).collect();
+        let (edges, tickets): (Vec<Edge>, Vec<_>) =
+            changes.into_iter().map(|(edge, change)| (edge, batch.push(change))).unzip();
         let sent = batch.send(self.store()).await;
         for edge in &edges {
             // Redis may have executed a write that failed.
             self.store().forget_sessions(edge.follower);
         }
         Ok(edges.into_iter().zip(sent?.take_all(tickets)?).collect())
-    }
-
-    /// Reads the state after mirrors were written: the truths that have changed, the follows that must be withheld or
-    /// put back and, for each added follow whose follower has a timeline, the floor down to which that timeline is
-    /// complete. Makes one round trip.
-    async fn read_again(&self, edges: &[Mirrored]) -> Result<SeenAgain, Error> {
-        let mut batch = Batch::new("edge: read truth");
-        let read = |&((Edge { follower, followee }, mirrored), account): &Mirrored| {
-            let truth = batch.push(follow::read(self.keys(), follower, followee));
-            let is_added = matches!(mirrored, FollowState::Following(_)) && account != Followee::Inactive;
-            (truth, is_added.then(|| self.floor_of(&mut batch, follower)))
-        };
-        let tickets: Vec<_> = edges.iter().map(read).collect();
-        let mut replies = batch.send(self.store()).await?;
-        let mut seen = SeenAgain::default();
-        for (&((edge, mirrored), account), (truth, timeline)) in edges.iter().zip(tickets) {
-            let StoredFollow { state, is_withheld } = replies.take(truth)?;
-            let is_to_be_withheld = account == Followee::Inactive;
-            if state != mirrored {
-                seen.differing.push((edge, state));
-            } else if state != FollowState::None && is_withheld != is_to_be_withheld {
-                seen.misplaced.push((edge, is_to_be_withheld));
-            }
-            if let Some(view) = timeline.map(|timeline| replies.take(timeline)).transpose()?.flatten() {
-                seen.added.push((edge, view));
-            }
-        }
-        Ok(seen)
     }
 
     /// Returns the truth of each of these edges. Makes one round trip.

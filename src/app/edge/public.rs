@@ -32,7 +32,7 @@ impl App {
         change: &ProfileChange,
         deadline: &Deadline<'_>,
     ) -> Result<(), Error> {
-        let intents = self.intents(std::iter::once(Operation::Public { user }));
+        let intents = self.intents([Operation::Public { user }]);
         self.record(&intents, deadline).await?;
         deadline.check()?;
         self.write_profile(user, change).await?;
@@ -54,7 +54,7 @@ impl App {
             }
             let edges: Vec<Edge> =
                 requests.into_iter().map(|follower| Edge { follower, followee: user }).collect();
-            self.repair_follows(&edges).await?;
+            self.repair_follows(edges).await?;
         }
         Ok(false)
     }

@@ -11,7 +11,7 @@
 use std::num::NonZeroU32;
 
 use crate::app::App;
-use crate::app::deadline::{ABANDONED_AFTER, Deadline};
+use crate::app::deadline::ABANDONED_AFTER;
 use crate::app::error::{Error, Faults, Field, Reason, RuleViolation};
 use crate::app::user::{ATTEMPTS, Created, NewAccount};
 use crate::config::RegistrationMode;
@@ -177,7 +177,7 @@ impl App {
         code: &InviteCode,
     ) -> Result<Option<Created>, Error> {
         for _ in 0..ATTEMPTS {
-            let deadline = Deadline::start(&*self.0.clock);
+            let deadline = self.deadline();
             let candidates = self.issue_ids(&[account]).await?;
             let Some(user) = candidates.first().map(|candidate| candidate.id) else { break };
             self.take_use(code, user, deadline.began()).await?;

@@ -1,8 +1,8 @@
 //! Deletion of hot and cold posts.
 
 use crate::app::App;
-use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error};
+use crate::app::mirrored::Mirrored as _;
 use crate::app::post::own::OwnPost;
 use crate::app::post::referral::Referring;
 use crate::app::viewer::Viewer;
@@ -41,23 +41,23 @@ impl App {
                 }
                 OwnPost::NotOwn => return Ok(false),
             };
-            let deadline = Deadline::start(&*self.0.clock);
-            let intents = self.intents(std::iter::once(Operation::Delete { author, post: id }));
-            self.record(&intents, &deadline).await?;
-            deadline.check()?;
-            let Post { visibility, details: Details { references, .. }, .. } = &post;
-            let archived = is_archived.then_some((*visibility, references));
-            let deleted = DeletedPost { id, author, visibility: *visibility, references: references.clone() };
-            let erase = post::erase(self.keys(), author, id, archived);
-            match erase.send("delete: erase", self.store()).await? {
-                Erased::Erased => {
+            let deadline = self.deadline();
+            let delete = async || {
+                let Post { visibility, details: Details { references, .. }, .. } = post;
+                let archived = is_archived.then_some((visibility, &references));
+                let erase = post::erase(self.keys(), author, id, archived);
+                let erased = erase.send("delete: erase", self.store()).await?;
+                if erased == Erased::Erased {
                     deadline.check()?;
-                    self.unlist(&[deleted], true).await?;
-                    self.forget(&intents).await?;
-                    return Ok(true);
+                    self.unlist(&[DeletedPost { id, author, visibility, references }], true).await?;
                 }
+                Ok(erased)
+            };
+            let intents = self.intents([Operation::Delete { author, post: id }]);
+            match self.under_intents(&intents, &deadline, delete).await? {
+                Erased::Erased => return Ok(true),
                 // The post has just been archived.
-                Erased::Missing => self.forget(&intents).await?,
+                Erased::Missing => {}
                 Erased::Foreign => return Ok(false),
             }
         }
@@ -128,10 +128,11 @@ impl App {
         let now = self.now();
         let delete = |post: &DeletedPost| post::delete(self.keys(), post, now);
         let were_listed = self.send_all("delete: lists", posts.iter().map(delete)).await?;
-        let referring = posts
-            .iter()
-            .map(|post| Referring::new((post.id, post.author), &post.references, post.visibility, None));
-        self.write_referrals(&referring.collect::<Vec<_>>()).await?;
+        let referring = |post: &DeletedPost| {
+            Referring::known((post.id, post.author), &post.references, post.visibility, None)
+        };
+        let referring: Vec<_> = posts.iter().filter_map(referring).collect();
+        Referring::mirror(self, &referring).await?;
         Ok(were_listed)
     }
 }

@@ -167,7 +167,7 @@ impl App {
             if open.is_empty() {
                 break;
             }
-            let deadline = Deadline::start(&*self.0.clock);
+            let deadline = self.deadline();
             let open_posts: Vec<&NewPost> = open.iter().map(|&index| &posts[index]).collect();
             let publications = self.draft(&open_posts, attempt, &deadline, charged.take()).await?;
             for (index, outcome) in open.into_iter().zip(self.write(&publications, &deadline).await?) {
@@ -218,7 +218,7 @@ impl App {
         let read = draft::bound(self.keys(), post.author, key);
         let mut known = read.send("publish: attempt", self.store()).await?.map(attempt_of).transpose()?;
         for number in 0..ATTEMPTS {
-            let deadline = Deadline::start(&*self.0.clock);
+            let deadline = self.deadline();
             // Resume the known attempt, but only in the first iteration. After that, its draft is known to be
             // revoked.
             let (attempt, delivery) = match known {
@@ -427,7 +427,8 @@ impl App {
                     done.push(publication.draft);
                     let NewPost { references, visibility, .. } = publication.post;
                     let standing = Some(standings.get(&note.author).copied().unwrap_or(Standing::Inactive));
-                    referring.push(Referring::new((id, note.author), references, *visibility, standing));
+                    let post = (id, note.author);
+                    referring.extend(Referring::known(post, references, *visibility, standing));
                     published.push(Some(id));
                 }
                 (Some(_), Some(Settled::Reposted(earlier))) => {

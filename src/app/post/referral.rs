@@ -1,13 +1,12 @@
 //! Entries of posts in the lists of the posts that they refer to: replies, posts that quote another, and reposts.
 //!
-//! Two truths decide about an entry: the record of the post that refers, or its row in the archive, and the account of its
-//! author. An entry exists as long as its post does. It is *listed* if everyone sees the post, *limited* if only followers
-//! do, and *withheld* if the account is inactive, so that no one does ([`EntryKind::of`]). A process that writes entries
-//! reads both truths again afterwards, and repeats this until they are those that it acted on; otherwise, it could enter a
-//! post that was deleted in the meantime, or under an earlier kind. A deletion removes the entries after the record is a
-//! tombstone, which is final. A change of the account moves the entries of all posts of the author afterwards, under a job
-//! of its own ([`crate::app::account`]). An interrupted publisher leaves its note behind, and an interrupted repairer or
-//! walk its intents, so that the entries are settled again.
+//! An entry is [`mirrored`](crate::app::mirrored). Its truth is the record of the post that refers, or its row in the
+//! archive, together with the account of its author. An entry exists as long as its post does. It is *listed* if everyone
+//! sees the post, *limited* if only followers do, and *withheld* if the account is inactive, so that no one does
+//! ([`EntryKind::of`]). Reading both again keeps a process from entering a post that was deleted in the meantime, or under
+//! an earlier kind. A deletion removes the entries after the record is a tombstone, which is final. A change of the account
+//! moves the entries of all posts of the author afterwards, under a job of its own ([`crate::app::account`]). A publisher
+//! needs no intent: an interrupted one leaves its note behind, so that the entries are settled again.
 //!
 //! A list is stored with the post that has it: in Redis while that post has a record, in the archive otherwise. A change of
 //! kind raises the version of that post, as each change of a list does; otherwise, a mover that has read the list before
@@ -15,13 +14,14 @@
 //! until they are deleted as well ([`super::repost`]). A repost that cannot be entered, since its original is deleted, is
 //! deleted at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 
 use crate::app::App;
 use crate::app::deadline::Deadline;
-use crate::app::error::{Broken, Error};
+use crate::app::error::Error;
+use crate::app::mirrored::{Known, Mirrored, Written};
 use crate::archive::post::Row;
 use crate::model::account::Standing;
 use crate::model::details::References;
@@ -37,10 +37,6 @@ use crate::store::post::{self, ReadPost, Record};
 use crate::store::referrer::{self, Referred};
 use crate::store::user::{self, ReadUser};
 
-/// Maximum number of attempts to settle entries. An attempt fails if a post or its author's account changes in the
-/// meantime.
-const ATTEMPTS: usize = 3;
-
 /// Number of entries of archived posts that are written concurrently.
 const ARCHIVED_AT_ONCE: usize = 8;
 
@@ -48,39 +44,104 @@ const ARCHIVED_AT_ONCE: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct Referring {
     /// Id of the post.
-    pub(super) post: PostId,
+    post: PostId,
     /// Id of its author.
-    pub(super) author: UserId,
+    author: UserId,
     /// Its entries in the lists of others.
     referrals: Vec<Referral>,
     /// True unless the post is for followers only.
     is_public: bool,
-    /// Standing of the author's account; `None` if the post is deleted.
-    standing: Option<Standing>,
 }
 
 impl Referring {
-    pub(super) fn new(
+    /// Returns a post with the kind of its entries, given the standing of the author's account, which is `None` if the
+    /// post is deleted. Returns `None` if the post refers to nothing.
+    pub(super) fn known(
         (post, author): (PostId, UserId),
         references: &References,
         visibility: Visibility,
         standing: Option<Standing>,
-    ) -> Self {
-        let referrals = references.referrals(post, author).collect();
-        Self { post, author, referrals, is_public: visibility.is_public(), standing }
+    ) -> Option<Known<Self>> {
+        let referrals: Vec<Referral> = references.referrals(post, author).collect();
+        let referring = Self { post, author, referrals, is_public: visibility.is_public() };
+        let entry = referring.entry(standing);
+        (!referring.referrals.is_empty()).then_some((referring, entry))
     }
 
-    fn of(post: &Post, standing: Option<Standing>) -> Self {
-        Self::new((post.id, post.author), &post.details.references, post.visibility, standing)
+    fn of(post: &Post, standing: Option<Standing>) -> Option<Known<Self>> {
+        Self::known((post.id, post.author), &post.details.references, post.visibility, standing)
     }
 
-    /// Returns the kind of the post's entries; `None` if it is to have none.
-    fn entry(&self) -> Option<EntryKind> {
-        Some(EntryKind::of(self.is_public, self.standing?))
+    /// Returns the kind of the post's entries, given the standing of the author's account; `None` if it is to have none.
+    fn entry(&self, standing: Option<Standing>) -> Option<EntryKind> {
+        Some(EntryKind::of(self.is_public, standing?))
     }
 
     fn operation(&self) -> Operation {
         Operation::Refer { author: self.author, post: self.post }
+    }
+}
+
+impl Mirrored for Referring {
+    /// The kind of the entries; `None` if the post is deleted, so that it has none.
+    type Truth = Option<EntryKind>;
+    /// True if the post is a repost whose original does not exist.
+    type Seen = bool;
+    type Due = ();
+
+    /// Makes an archive query as well for posts without a record.
+    async fn read(app: &App, posts: Vec<Self>) -> Result<Vec<Known<Self>>, Error> {
+        let entries = app.entries_now(posts.iter()).await?;
+        Ok(posts.into_iter().zip(entries).collect())
+    }
+
+    /// Writes the entries of these posts in the lists of others, or removes them if the posts are deleted. Makes no round
+    /// trip if there are no entries. Makes an archive query as well for each entry in the list of an archived post.
+    async fn mirror(app: &App, posts: &[Known<Self>]) -> Result<Vec<bool>, Error> {
+        let entries =
+            posts.iter().flat_map(|(post, entry)| post.referrals.iter().map(|referral| (*referral, *entry)));
+        let entries: Vec<(Referral, Option<EntryKind>)> = entries.collect();
+        let mut batch = Batch::new("post: refer");
+        let write =
+            |(referral, entry): &(Referral, _)| batch.push(referrer::refer(app.keys(), referral, *entry));
+        let tickets = entries.iter().map(write).collect();
+        let outcomes = batch.send(app.store()).await?.take_all(tickets)?;
+        let without_original = |((referral, entry), outcome): ((Referral, _), Referred)| async move {
+            let is_entered = match outcome {
+                Referred::Done => true,
+                Referred::Deleted => false,
+                // Without a live row, that post is deleted, and its lists with it.
+                Referred::Missing => app.archive().await?.refer(&referral, entry).await?,
+            };
+            let is_without = referral.kind == ReferrerKind::Repost && !is_entered;
+            Ok::<_, Error>(is_without.then_some(referral.referrer))
+        };
+        let written: Vec<_> = entries.into_iter().zip(outcomes).map(without_original).collect();
+        let written = stream::iter(written).buffered(ARCHIVED_AT_ONCE);
+        let without_original: Vec<Option<PostId>> = written.try_collect().await?;
+        let without_original: HashSet<PostId> = without_original.into_iter().flatten().collect();
+        Ok(posts.iter().map(|(post, _)| without_original.contains(&post.post)).collect())
+    }
+
+    /// Deletes reposts whose originals do not exist. Their truths are then read again like those of all others.
+    async fn correct(
+        app: &App,
+        written: Vec<Written<Self>>,
+        _: &Deadline<'_>,
+    ) -> Result<(Vec<Known<Self>>, Vec<Written<Self>>), Error> {
+        for ((repost, entry), is_without_original) in &written {
+            if *is_without_original && entry.is_some() {
+                // Boxed, since it is rare, and larger than all that publishers usually wait for.
+                app.delete_own(repost.author, repost.post).boxed().await?;
+            }
+        }
+        Ok((Vec::new(), written))
+    }
+
+    /// Makes an archive query as well for posts without a record.
+    async fn read_again(app: &App, written: &[Written<Self>]) -> Result<Vec<(Option<EntryKind>, ())>, Error> {
+        let entries = app.entries_now(written.iter().map(|((post, _), _)| post)).await?;
+        Ok(entries.into_iter().map(|entry| (entry, ())).collect())
     }
 }
 
@@ -111,50 +172,18 @@ impl App {
         records.into_iter().map(standing).collect()
     }
 
-    /// Makes the entries of these posts what the posts and their authors' accounts say. Deletes reposts whose originals do
-    /// not exist. Makes no round trip for posts that refer to nothing; otherwise two, plus an archive query for each entry
-    /// in the list of an archived post.
-    pub(super) async fn settle_referrals(
-        &self,
-        posts: Vec<Referring>,
-        deadline: &Deadline<'_>,
-    ) -> Result<(), Error> {
-        let mut open = posts;
-        open.retain(|post| !post.referrals.is_empty());
-        for _ in 0..ATTEMPTS {
-            if open.is_empty() {
-                return Ok(());
-            }
-            deadline.check()?;
-            for repost in self.write_referrals(&open).await? {
-                self.delete_own(repost.author, repost.post).await?;
-            }
-            let again = self.entries_now(&open).await?;
-            let mut changed = Vec::new();
-            for (mut post, standing) in open.into_iter().zip(again) {
-                let written = post.entry();
-                post.standing = standing;
-                if post.entry() != written {
-                    changed.push(post);
-                }
-            }
-            open = changed;
-        }
-        Err(Broken::GaveUp("settling references of a post").into())
-    }
-
-    /// Settles the entries of newly visible posts, or leaves them to the repairer: the posts are visible, and an archive
-    /// that is away must not hold up their delivery.
+    /// Makes the entries of newly visible posts equal to their truths, or leaves them to the repairer: the posts are
+    /// visible, and an archive that is away must not hold up their delivery. Makes no round trip without posts; otherwise
+    /// as many as [`App::mirror_until_equal`].
     pub(super) async fn settle_or_leave_referrals(
         &self,
-        posts: Vec<Referring>,
+        posts: Vec<Known<Referring>>,
         deadline: &Deadline<'_>,
     ) -> Result<(), Error> {
-        let referring: Vec<Operation> =
-            posts.iter().filter(|post| !post.referrals.is_empty()).map(Referring::operation).collect();
-        match self.settle_referrals(posts, deadline).await {
+        let referring: Vec<Operation> = posts.iter().map(|(post, _)| post.operation()).collect();
+        match self.mirror_until_equal(posts, deadline).await {
             Ok(()) => Ok(()),
-            Err(_) => self.record(&self.intents(referring.into_iter()), deadline).await,
+            Err(_) => self.record(&self.intents(referring), deadline).await,
         }
     }
 
@@ -170,15 +199,15 @@ impl App {
         (author, post): (UserId, PostId),
         referrals: Vec<Referral>,
     ) -> Result<(), Error> {
-        let deadline = Deadline::start(&*self.0.clock);
-        let intents = self.intents(std::iter::once(Operation::Refer { author, post }));
-        self.record(&intents, &deadline).await?;
-        self.enter(Feature::EntryKinds).await?;
-        self.write_referrals(&[Referring { post, author, referrals, is_public: true, standing: None }])
-            .await?;
-        let referring = self.referring((post, author)).await?;
-        self.settle_referrals(referring.into_iter().collect(), &deadline).await?;
-        self.forget(&intents).await
+        let deadline = self.deadline();
+        let redo = async || {
+            self.enter(Feature::EntryKinds).await?;
+            let strays = Referring { post, author, referrals, is_public: true };
+            Referring::mirror(self, &[(strays, None)]).await?;
+            let referring = self.referring((post, author)).await?;
+            self.mirror_until_equal(referring.into_iter().collect(), &deadline).await
+        };
+        self.under_intents(&self.intents([Operation::Refer { author, post }]), &deadline, redo).await
     }
 
     /// Makes the entries of these visible posts agree with the posts and with their authors' accounts, under an intent
@@ -190,68 +219,27 @@ impl App {
         posts: impl Iterator<Item = &'a Post>,
         deadline: &Deadline<'_>,
     ) -> Result<(), Error> {
-        let mut referring: Vec<Referring> = posts.map(|post| Referring::of(post, None)).collect();
-        referring.retain(|post| !post.referrals.is_empty());
-        if referring.is_empty() {
-            return Ok(());
-        }
+        let referring = posts.filter_map(|post| Some(Referring::of(post, None)?.0));
+        let referring: Vec<Referring> = referring.collect();
         let intents = self.intents(referring.iter().map(Referring::operation));
-        self.record(&intents, deadline).await?;
-        let standings = self.entries_now(&referring).await?;
-        for (post, standing) in referring.iter_mut().zip(standings) {
-            post.standing = standing;
-        }
-        self.settle_referrals(referring, deadline).await?;
-        self.forget(&intents).await
+        self.repair_mirrors(referring, &intents, deadline).await
     }
 
-    /// Writes the entries of these posts in the lists of others, or removes them if the posts are deleted. Returns the
-    /// reposts whose originals do not exist. Makes one round trip, plus an archive query for each entry in the list of an
-    /// archived post.
-    pub(super) async fn write_referrals<'a>(
+    /// Returns the kind of the entries of each of these posts now; `None` for a post that does not exist. Makes one round
+    /// trip, plus an archive query for posts without a record.
+    async fn entries_now<'a>(
         &self,
-        posts: &'a [Referring],
-    ) -> Result<Vec<&'a Referring>, Error> {
-        let entries =
-            posts.iter().flat_map(|post| post.referrals.iter().map(move |referral| (post, referral)));
-        let entries: Vec<(&Referring, &Referral)> = entries.collect();
-        if entries.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut batch = Batch::new("post: refer");
-        let write = |(post, referral): &(&Referring, &Referral)| {
-            batch.push(referrer::refer(self.keys(), referral, post.entry()))
-        };
-        let tickets = entries.iter().map(write).collect();
-        let outcomes = batch.send(self.store()).await?.take_all(tickets)?;
-        let is_entered = |((post, referral), outcome): ((&'a Referring, &'a Referral), Referred)| async move {
-            let is_entered = match outcome {
-                Referred::Done => true,
-                Referred::Deleted => false,
-                // Without a live row, that post is deleted, and its lists with it.
-                Referred::Missing => self.archive().await?.refer(referral, post.entry()).await?,
-            };
-            let is_original_missing =
-                referral.kind == ReferrerKind::Repost && post.standing.is_some() && !is_entered;
-            Ok::<_, Error>(is_original_missing.then_some(post))
-        };
-        let written: Vec<_> = entries.into_iter().zip(outcomes).map(is_entered).collect();
-        let written = stream::iter(written).buffered(ARCHIVED_AT_ONCE);
-        let without_original: Vec<Option<&Referring>> = written.try_collect().await?;
-        Ok(without_original.into_iter().flatten().collect())
-    }
-
-    /// Returns what decides about the entries of these posts now: the standing of the author's account; `None` for a post
-    /// that does not exist. Makes one round trip, plus an archive query for posts without a record.
-    async fn entries_now(&self, posts: &[Referring]) -> Result<Vec<Option<Standing>>, Error> {
+        posts: impl Iterator<Item = &'a Referring> + Clone,
+    ) -> Result<Vec<Option<EntryKind>>, Error> {
         let mut batch = Batch::new("post: refer again");
-        let records = batch.push(post::read_all(self.keys(), posts.iter().map(|post| post.post).collect()));
-        let authors = batch.push(self.read_standings(posts.iter().map(|post| post.author)));
+        let records = batch.push(post::read_all(self.keys(), posts.clone().map(|post| post.post).collect()));
+        let authors = batch.push(self.read_standings(posts.clone().map(|post| post.author)));
         let mut replies = batch.send(self.store()).await?;
         let (records, standings) = (replies.take(records)?, Self::standings(replies.take(authors)?)?);
         let exist = self.existing(records).await?;
         let standing = |post: &Referring| standings.get(&post.author).copied().unwrap_or(Standing::Inactive);
-        Ok(posts.iter().zip(exist).map(|(post, exists)| exists.then(|| standing(post))).collect())
+        let entry = |(post, exists): (&Referring, bool)| post.entry(exists.then(|| standing(post)));
+        Ok(posts.zip(exist).map(entry).collect())
     }
 
     /// Returns for each of these posts true if it exists. Makes one round trip, plus an archive query for posts without a
@@ -285,9 +273,9 @@ impl App {
         Ok(exist.into_iter().map(|(_, exists)| exists).collect())
     }
 
-    /// Returns what a post's record, or else its row in the archive, and its author's account say; `None` if there is no
-    /// such post.
-    async fn referring(&self, (id, author): (PostId, UserId)) -> Result<Option<Referring>, Error> {
+    /// Returns what a post's record, or else its row in the archive, and its author's account say of its entries; `None` if
+    /// there is no such post, or it refers to nothing.
+    async fn referring(&self, (id, author): (PostId, UserId)) -> Result<Option<Known<Referring>>, Error> {
         let mut batch = Batch::new("post: references");
         let record = batch.push(post::read(self.keys(), id));
         let account = batch.push(self.read_standings(std::iter::once(author)));
@@ -295,15 +283,15 @@ impl App {
         let (record, standings) = (replies.take(record)?, Self::standings(replies.take(account)?)?);
         let standing = standings.get(&author).copied();
         Ok(match record {
-            Record::Live(post) => Some(Referring::of(&post, standing)),
+            Record::Live(post) => Referring::of(&post, standing),
             Record::Tombstone { visibility, references, .. } => {
-                Some(Referring::new((id, author), &references, visibility, None))
+                Referring::known((id, author), &references, visibility, None)
             }
             // A revoked post was never entered anywhere.
             Record::Revoked { .. } => None,
             Record::Missing => {
                 let rows = self.archive().await?.read(&[id]).await?;
-                rows.into_iter().find_map(Row::live).map(|post| Referring::of(&post, standing))
+                rows.into_iter().find_map(Row::live).and_then(|post| Referring::of(&post, standing))
             }
         })
     }

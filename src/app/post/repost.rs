@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::app::archive::Listed;
-use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error, Field, Reason, RuleViolation};
 use crate::app::post::NewPost;
 use crate::app::viewer::Viewer;
@@ -212,7 +211,7 @@ impl App {
                 posts.iter().filter(|post| has_reposts.contains(&post.id) && !reposted.contains(&post.id));
             let deletions = first.map(|post| Operation::Delete { author: post.author, post: post.id });
             let intents = self.intents(deletions);
-            self.record(&intents, &Deadline::start(&*self.0.clock)).await?;
+            self.record(&intents, &self.deadline()).await?;
             let mut commands = Vec::new();
             open = Vec::new();
             for (portion, entries) in found {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::app::App;
-use crate::app::deadline::{ABANDONED_AFTER, Deadline, REPAIRED_AFTER};
+use crate::app::deadline::{ABANDONED_AFTER, REPAIRED_AFTER};
 use crate::app::error::Error;
 use crate::app::post::Queue;
 use crate::archive::post::Row;
@@ -108,8 +108,8 @@ impl App {
         if !referring.is_empty() {
             // The publisher may still enter the post in the lists of others, even after the post is deleted. Since the note
             // is removed, an intent takes its place.
-            let intents = self.intents(referring.into_iter());
-            self.record(&intents, &Deadline::start(&*self.0.clock)).await?;
+            let intents = self.intents(referring);
+            self.record(&intents, &self.deadline()).await?;
         }
         if !settled.is_empty() {
             self.finish(queue, &settled, "repair: settle").await?;

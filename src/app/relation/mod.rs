@@ -14,7 +14,7 @@ pub mod watch;
 use futures::future::try_join;
 
 use crate::app::App;
-use crate::app::edge::{Change, Edge, Written};
+use crate::app::edge::{Change, Edge, WrittenFollows};
 use crate::app::error::{Error, Field, Reason};
 use crate::app::throttle::{limit, throttled};
 use crate::app::viewer::{SignedIn, Viewer};
@@ -35,7 +35,8 @@ impl App {
         let other = self.check_other(signed_in, followee, "You cannot follow yourself.").await?;
         let follow = NewFollow { followee, at: self.now(), is_private: other.is_private == Some(true) };
         let throttle = Some(self.change_limit());
-        let Written { followed, version } = self.write_follows(&[(signed_in.user, follow)], throttle).await?;
+        let WrittenFollows { followed, version } =
+            self.write_follows(&[(signed_in.user, follow)], throttle).await?;
         signed_in.exclusions.raise(version);
         match followed.first() {
             Some(Followed::AtLimit) => {

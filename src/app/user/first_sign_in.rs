@@ -15,7 +15,6 @@
 use std::time::Duration;
 
 use crate::app::App;
-use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error};
 use crate::app::user::{Candidate, Created, NewAccount};
 use crate::model::id::UserId;
@@ -158,30 +157,28 @@ impl App {
             subject: Some(subject),
             sign_in: None,
         };
-        let deadline = Deadline::start(&*self.0.clock);
+        let deadline = self.deadline();
         let candidates = self.issue_ids(&[&account]).await?;
         let Some(&Candidate { id: user, .. }) = candidates.first() else { return Ok(Attempt::Failed) };
         let operations = [Operation::Subject { subject, user }, Operation::Name { username, user }];
-        let intents = self.intents(operations.into_iter());
-        self.record(&intents, &deadline).await?;
-        deadline.check()?;
-        let reserve = subject::reserve(self.keys(), subject, user);
-        let holder = reserve.send("make user: subject", self.store()).await?;
-        if holder != Holder::Reserved(user) {
-            self.forget(&intents).await?;
-            return Ok(Attempt::Held(holder));
-        }
-        deadline.check()?;
-        let holders = self.reserve_names(&candidates).await?;
-        deadline.check()?;
-        let mut outcomes = self.create_users(&candidates, &holders).await?;
-        deadline.check()?;
-        self.settle_names(&candidates, &outcomes).await?;
-        self.forget(&intents).await?;
-        Ok(match outcomes.pop().flatten() {
-            Some(Created::User(user, _)) => Attempt::Created(user),
-            Some(Created::Taken) | None => Attempt::Failed,
-        })
+        let make = async || {
+            let reserve = subject::reserve(self.keys(), subject, user);
+            let holder = reserve.send("make user: subject", self.store()).await?;
+            if holder != Holder::Reserved(user) {
+                return Ok(Attempt::Held(holder));
+            }
+            deadline.check()?;
+            let holders = self.reserve_names(&candidates).await?;
+            deadline.check()?;
+            let mut outcomes = self.create_users(&candidates, &holders).await?;
+            deadline.check()?;
+            self.settle_names(&candidates, &outcomes).await?;
+            Ok(match outcomes.pop().flatten() {
+                Some(Created::User(user, _)) => Attempt::Created(user),
+                Some(Created::Taken) | None => Attempt::Failed,
+            })
+        };
+        self.under_intents(&self.intents(operations), &deadline, make).await
     }
 
     /// Finishes the creation of a subject's user. If the creation is abandoned, ends the reservation; otherwise,

@@ -251,7 +251,7 @@ impl App {
 
     /// Makes one attempt to create users. Returns `None` for each user whose id was revoked.
     async fn try_to_make(&self, accounts: &[&NewAccount]) -> Result<Vec<Option<Created>>, Error> {
-        let deadline = Deadline::start(&*self.0.clock);
+        let deadline = self.deadline();
         let candidates = self.issue_ids(accounts).await?;
         self.make(&candidates, &deadline).await
     }
@@ -266,16 +266,15 @@ impl App {
             username: candidate.account.username.clone(),
             user: candidate.id,
         };
-        let intents = self.intents(candidates.iter().map(operation));
-        self.record(&intents, deadline).await?;
-        deadline.check()?;
-        let holders = self.reserve_names(candidates).await?;
-        deadline.check()?;
-        let outcomes = self.create_users(candidates, &holders).await?;
-        deadline.check()?;
-        self.settle_names(candidates, &outcomes).await?;
-        self.forget(&intents).await?;
-        Ok(outcomes)
+        let make = async || {
+            let holders = self.reserve_names(candidates).await?;
+            deadline.check()?;
+            let outcomes = self.create_users(candidates, &holders).await?;
+            deadline.check()?;
+            self.settle_names(candidates, &outcomes).await?;
+            Ok(outcomes)
+        };
+        self.under_intents(&self.intents(candidates.iter().map(operation)), deadline, make).await
     }
 
     /// Issues an id for each account.
