@@ -299,3 +299,16 @@ async fn a_writer_that_was_paused_too_long_writes_no_more() {
     assert_eq!(world.app.repair().await.unwrap(), 1);
     assert!(mirror(&world).is_some(), "the repairer has finished what the writer began");
 }
+
+#[tokio::test]
+async fn a_writer_that_was_paused_before_its_first_write_writes_nothing() {
+    let stage = Stage::new().await;
+    let mut paused = stage.begin(Call::Follow(1, 2)).await;
+    paused.step_to(Moment::After, "record intents").await;
+    stage.world.clock.advance(Duration::from_secs(61));
+    assert_eq!(stage.world.app.repair().await.unwrap(), 1, "the repairer drops its intent");
+    // If it wrote the truth now, and were then interrupted, nothing would write the mirror.
+    paused.step_to(Moment::After, "edge: truth").await;
+    assert!(paused.waits.is_none(), "it has failed");
+    stage.check(&HashMap::new()).unwrap();
+}
