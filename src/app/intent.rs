@@ -5,7 +5,6 @@
 use crate::app::App;
 use crate::app::deadline::Deadline;
 use crate::app::error::Error;
-use crate::store::batch::Batch;
 use crate::store::intent::{self, Intent, Operation};
 
 impl App {
@@ -34,19 +33,12 @@ impl App {
 
     /// Records intents. Makes one round trip.
     pub(super) async fn record(&self, intents: &[Intent], deadline: &Deadline<'_>) -> Result<(), Error> {
-        let mut batch = Batch::new("record intents");
         let record = intent::record(self.keys(), intents, deadline.began());
-        let tickets = record.into_iter().map(|command| batch.push(command)).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
-        Ok(())
+        self.send_all("record intents", record).await.map(drop)
     }
 
     /// Drops intents. Makes one round trip.
     pub(super) async fn forget(&self, intents: &[Intent]) -> Result<(), Error> {
-        let mut batch = Batch::new("drop intents");
-        let drop = intent::drop(self.keys(), intents);
-        let tickets = drop.into_iter().map(|command| batch.push(command)).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
-        Ok(())
+        self.send_all("drop intents", intent::drop(self.keys(), intents)).await.map(drop)
     }
 }

@@ -281,7 +281,7 @@ impl App {
     /// Returns the entries whose edge differs between its two sides, and the entries that refer to a
     /// nonexistent user or to the list's owner.
     async fn suspects(&self, entries: &[Entry]) -> Result<Vec<Entry>, Error> {
-        let truths = self.read_truths(entries.iter().map(Entry::edge)).await?;
+        let truths = self.read_truths(entries.iter().map(Entry::edge).collect()).await?;
         let mirrors = self.read_mirrors(entries).await?;
         let others: Vec<UserId> = entries.iter().map(|entry| entry.follow.user).collect();
         let others = self.accounts(&others).await?;

@@ -108,16 +108,14 @@ impl Mirrored for Edge {
     type Due = Due;
 
     async fn read(app: &App, edges: Vec<Self>) -> Result<Vec<SeenEdge>, Error> {
-        app.read_truths(edges.into_iter()).await
+        app.read_truths(edges).await
     }
 
     async fn mirror(app: &App, edges: &[SeenEdge]) -> Result<Vec<Followee>, Error> {
-        let mut batch = Batch::new("edge: mirror");
         let write = |&(Self { follower, followee }, state): &SeenEdge| {
-            batch.push(follow::mirror(app.keys(), follower, followee, state))
+            follow::mirror(app.keys(), follower, followee, state)
         };
-        let tickets = edges.iter().map(write).collect();
-        Ok(batch.send(app.store()).await?.take_all(tickets)?)
+        app.send_all("edge: mirror", edges.iter().map(write)).await
     }
 
     /// Accepts requests to public accounts, unless they have changed, and ends follows of deleted users. Makes one round
@@ -298,28 +296,19 @@ impl App {
             return Ok(Vec::new());
         }
         deadline.check()?;
-        let mut batch = Batch::new(step);
-        let (edges, tickets): (Vec<Edge>, Vec<_>) =
-            changes.into_iter().map(|(edge, change)| (edge, batch.push(change))).unzip();
-        let sent = batch.send(self.store()).await;
+        let (edges, changes): (Vec<Edge>, Vec<_>) = changes.into_iter().unzip();
+        let changed = self.send_all(step, changes).await;
         for edge in &edges {
             // Redis may have executed a write that failed.
             self.store().forget_sessions(edge.follower);
         }
-        Ok(edges.into_iter().zip(sent?.take_all(tickets)?).collect())
+        Ok(edges.into_iter().zip(changed?).collect())
     }
 
     /// Returns the truth of each of these edges. Makes one round trip.
-    pub(super) async fn read_truths(
-        &self,
-        edges: impl Iterator<Item = Edge>,
-    ) -> Result<Vec<SeenEdge>, Error> {
-        let mut batch = Batch::new("edge: read truth");
-        let read = |edge: Edge| (edge, batch.push(follow::read(self.keys(), edge.follower, edge.followee)));
-        let tickets: Vec<_> = edges.map(read).collect();
-        let mut replies = batch.send(self.store()).await?;
-        let (edges, tickets): (Vec<_>, Vec<_>) = tickets.into_iter().unzip();
-        let truths = replies.take_all(tickets)?.into_iter().map(|truth| truth.state);
-        Ok(edges.into_iter().zip(truths).collect())
+    pub(super) async fn read_truths(&self, edges: Vec<Edge>) -> Result<Vec<SeenEdge>, Error> {
+        let read = |edge: &Edge| follow::read(self.keys(), edge.follower, edge.followee);
+        let truths = self.send_all("edge: read truth", edges.iter().map(read)).await?;
+        Ok(edges.into_iter().zip(truths).map(|(edge, truth)| (edge, truth.state)).collect())
     }
 }

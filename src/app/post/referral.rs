@@ -24,10 +24,11 @@ use crate::app::error::Error;
 use crate::app::mirrored::{Known, Mirrored, Written};
 use crate::archive::post::Row;
 use crate::model::account::Standing;
+use crate::model::attachment::ReferrerKind;
 use crate::model::details::References;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Post, Visibility};
-use crate::model::referrer::{EntryKind, Referral, ReferrerKind};
+use crate::model::referrer::{EntryKind, Referral};
 use crate::model::user::UserFields;
 use crate::store::Feature;
 use crate::store::batch::Batch;
@@ -101,11 +102,8 @@ impl Mirrored for Referring {
         let entries =
             posts.iter().flat_map(|(post, entry)| post.referrals.iter().map(|referral| (*referral, *entry)));
         let entries: Vec<(Referral, Option<EntryKind>)> = entries.collect();
-        let mut batch = Batch::new("post: refer");
-        let write =
-            |(referral, entry): &(Referral, _)| batch.push(referrer::refer(app.keys(), referral, *entry));
-        let tickets = entries.iter().map(write).collect();
-        let outcomes = batch.send(app.store()).await?.take_all(tickets)?;
+        let write = |(referral, entry): &(Referral, _)| referrer::refer(app.keys(), referral, *entry);
+        let outcomes = app.send_all("post: refer", entries.iter().map(write)).await?;
         let without_original = |((referral, entry), outcome): ((Referral, _), Referred)| async move {
             let is_entered = match outcome {
                 Referred::Done => true,
