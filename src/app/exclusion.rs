@@ -31,7 +31,7 @@ use crate::model::exclusion::{Blockers, Exclusions, Version};
 use crate::model::id::UserId;
 use crate::model::relation::{Follow, Mute, MuteScope};
 use crate::store::batch::Batch;
-use crate::store::compact::{self, CompactSet, MOST_MEMBERS};
+use crate::store::compact::{self, MOST_MEMBERS};
 use crate::store::{Feature, exclusion, tie};
 
 /// Estimated size of the exclusions of a viewer, in bytes.
@@ -178,7 +178,7 @@ impl App {
     async fn read_exclusions(&self, viewer: UserId) -> Result<Arc<Exclusions>, Error> {
         let mut batch = Batch::new("exclusions");
         let exclusions = batch.push(exclusion::read(self.keys(), viewer));
-        let blockers = batch.push(compact::all(self.keys(), CompactSet::Blockers(viewer), MOST_MEMBERS));
+        let blockers = batch.push(compact::all(self.keys(), self.keys().blockers(viewer), MOST_MEMBERS));
         let mut replies = batch.send(self.store()).await?;
         Ok(Arc::new(replies.take(exclusions)?.blocked_by(replies.take(blockers)?)))
     }
@@ -224,8 +224,8 @@ impl Read for BlockersAmong {
     type Value = Arc<[bool]>;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
-        let set = CompactSet::Blockers(self.viewer);
-        let probe = |users: &[UserId]| requests.push(compact::contains(requests.keys(), set, users));
+        let blockers = requests.keys().blockers(self.viewer);
+        let probe = |users: &[UserId]| requests.push(compact::contains(&blockers, users));
         let found: Vec<_> = self.users.0.chunks(compact::PROBE).map(probe).collect();
         Pending::hot(move |responses| Ok(responses.replies.take_all(found)?.concat().into()))
     }

@@ -13,7 +13,7 @@ use crate::model::id::UserId;
 use crate::model::relation::FollowState;
 use crate::store::bucket::{self, Limit, Throttled};
 use crate::store::command::{Command, call, command};
-use crate::store::compact::CompactSet;
+use crate::store::compact;
 use crate::store::follow::{StoredFollow, with_follows};
 use crate::store::key::Keys;
 use crate::store::relation::Score;
@@ -67,15 +67,16 @@ pub fn read(keys: &Keys, user: UserId, other: UserId) -> Command<(Block, FollowS
 
 /// Returns true if a user blocks others, or is blocked by others.
 pub fn has_any(keys: &Keys, user: UserId) -> Command<bool> {
-    let exists = command("EXISTS").key(&keys.blocking(user)).key(&keys.blockers(user));
-    exists.key(&keys.blocker_count(user)).reply::<u64>().map(|keys| Ok(keys > 0))
+    let blockers = keys.blockers(user);
+    let exists = command("EXISTS").key(&keys.blocking(user)).key(&blockers.newest()).key(&blockers.count());
+    exists.reply::<u64>().map(|keys| Ok(keys > 0))
 }
 
 /// Makes the mirror of a block equal to this truth, unless a later one has been mirrored before. A block also ends the
 /// other user's follow of `user`, or the request to follow them. Returns the other user's follow after the change.
 pub fn mirror(keys: &Keys, user: UserId, other: UserId, block: Block) -> Command<FollowState> {
     let mirror = with_follows(call(&script::MIRROR_BLOCK), keys, other).key(&keys.fence(other, user));
-    let mirror = CompactSet::Blockers(other).keys(keys, mirror, std::iter::once(user));
+    let mirror = compact::with_keys(&keys.blockers(other), mirror, std::iter::once(user));
     let since = block.since.map_or_else(String::new, |since| since.as_millis().to_string());
     let version = block.version.map_or(0, Version::get);
     let mirror = mirror.arg(user.get()).arg(version).arg(since).arg(ROOM).arg(FENCE_MILLIS);

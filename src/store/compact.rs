@@ -12,7 +12,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::relation::Follow;
 use crate::store::command::{Builder, Command, call, command};
-use crate::store::key::Keys;
+use crate::store::key::{CompactSet, Key, Keys};
 use crate::store::relation::Follows;
 use crate::store::script;
 use crate::store::tree::{BRANCHES, GENERATIONS, ROOM, Shard};
@@ -30,38 +30,25 @@ const SHARDS_READ: u32 = 1 + 4 + 16 + 64;
 /// many, if the members are evenly distributed.
 pub const MOST_MEMBERS: usize = 5_000;
 
-/// A compact set, by what it contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CompactSet {
-    /// The users who block this user.
-    Blockers(UserId),
+/// Adds the keys of the newest members and of the number of members to a script's.
+fn begin(set: &Key<CompactSet>, call: Builder) -> Builder {
+    call.key(&set.newest()).key(&set.count())
 }
 
-impl CompactSet {
-    /// Returns the user to whom the set belongs.
-    fn owner(self) -> UserId {
-        let Self::Blockers(user) = self;
-        user
-    }
+/// Adds the keys of these shards to a script's.
+fn with_shards(set: &Key<CompactSet>, call: Builder, shards: impl Iterator<Item = u32>) -> Builder {
+    shards.fold(call, |call, shard| call.key(&set.shard(shard)))
+}
 
-    /// Adds the keys of the newest members and of the number of members to a script's.
-    fn begin(self, keys: &Keys, call: Builder) -> Builder {
-        let Self::Blockers(user) = self;
-        call.key(&keys.blockers(user)).key(&keys.blocker_count(user))
-    }
-
-    /// Adds the keys of these shards to a script's.
-    fn shards(self, keys: &Keys, call: Builder, shards: impl Iterator<Item = u32>) -> Builder {
-        let Self::Blockers(user) = self;
-        shards.fold(call, |call, shard| call.key(&keys.blocker_shard(user, shard)))
-    }
-
-    /// Adds all keys with which a script looks up or changes these members: those of the newest members and of the
-    /// number of members, and for each member those of the shards that may contain it.
-    pub(super) fn keys(self, keys: &Keys, call: Builder, members: impl Iterator<Item = UserId>) -> Builder {
-        let path = |call, member| self.shards(keys, call, Shard::all_of(member).map(Shard::index));
-        members.fold(self.begin(keys, call), path)
-    }
+/// Adds all keys with which a script looks up or changes these members: those of the newest members and of the number of
+/// members, and for each member those of the shards that may contain it.
+pub(super) fn with_keys(
+    set: &Key<CompactSet>,
+    call: Builder,
+    members: impl Iterator<Item = UserId>,
+) -> Builder {
+    let path = |call, member| with_shards(set, call, Shard::all_of(member).map(Shard::index));
+    members.fold(begin(set, call), path)
 }
 
 /// The newest members of a set.
@@ -74,28 +61,29 @@ pub struct Newest {
 }
 
 /// Adds a member with the time `at`. A member that the set contains keeps its time. Returns true if the set changed.
-pub fn add(keys: &Keys, set: CompactSet, member: UserId, at: Timestamp) -> Command<bool> {
-    let add = set.keys(keys, call(&script::ADD_TO_SET), std::iter::once(member));
+pub fn add(set: &Key<CompactSet>, member: UserId, at: Timestamp) -> Command<bool> {
+    let add = with_keys(set, call(&script::ADD_TO_SET), std::iter::once(member));
     add.arg(member.get()).arg(at.as_millis()).arg(ROOM).reply()
 }
 
 /// Removes a member. Returns true if the set changed.
-pub fn remove(keys: &Keys, set: CompactSet, member: UserId) -> Command<bool> {
-    let remove = set.keys(keys, call(&script::REMOVE_FROM_SET), std::iter::once(member));
+pub fn remove(set: &Key<CompactSet>, member: UserId) -> Command<bool> {
+    let remove = with_keys(set, call(&script::REMOVE_FROM_SET), std::iter::once(member));
     remove.arg(member.get()).arg(ROOM).reply()
 }
 
 /// Reads all members, in no particular order; `None` if there are more than `most`, at most [`MOST_MEMBERS`].
-pub fn all(keys: &Keys, set: CompactSet, most: usize) -> Command<Option<Vec<UserId>>> {
-    let read = set.begin(keys, call(&script::ALL_OF_SET));
-    let read = set.shards(keys, read, 0..SHARDS_READ).arg(most.min(MOST_MEMBERS)).arg(ROOM).arg(BRANCHES);
+pub fn all(keys: &Keys, set: Key<CompactSet>, most: usize) -> Command<Option<Vec<UserId>>> {
+    let read = with_shards(&set, begin(&set, call(&script::ALL_OF_SET)), 0..SHARDS_READ)
+        .arg(most.min(MOST_MEMBERS))
+        .arg(ROOM)
+        .arg(BRANCHES);
     let users = |members: Vec<u64>| members.into_iter().filter_map(UserId::new).collect();
     let read = read.reply::<Option<Vec<u64>>>().map(move |members| Ok(members.map(users)));
-    let apart = move |keys: &Keys| {
-        let newest = command("ZRANGE").key(&keys.blockers(set.owner())).arg(0).arg(-1);
-        let count = command("GET").key(&keys.blocker_count(set.owner()));
-        let shards = (0..SHARDS_READ).map(|shard| keys.blocker_shard(set.owner(), shard));
-        let shards = shards.map(|shard| command("SMEMBERS").key(&shard));
+    let apart = move |_: &Keys| {
+        let newest = command("ZRANGE").key(&set.newest()).arg(0).arg(-1);
+        let count = command("GET").key(&set.count());
+        let shards = (0..SHARDS_READ).map(|shard| command("SMEMBERS").key(&set.shard(shard)));
         [newest, count].into_iter().chain(shards).collect()
     };
     read.or_apart(keys, apart, move |Apart { newest, count, shards }| {
@@ -125,8 +113,8 @@ impl FromRedisValue for Apart {
 }
 
 /// Reads the number of members, and up to `size` of the newest.
-pub fn newest(keys: &Keys, set: CompactSet, size: usize) -> Command<Newest> {
-    let read = set.begin(keys, call(&script::NEWEST_OF_SET)).arg(size);
+pub fn newest(set: &Key<CompactSet>, size: usize) -> Command<Newest> {
+    let read = begin(set, call(&script::NEWEST_OF_SET)).arg(size);
     let read = read.reply::<(u64, Follows)>().walking(size.min(NEWEST));
     read.map(|(count, Follows(members))| Ok(Newest { count, members }))
 }
@@ -135,9 +123,9 @@ pub fn newest(keys: &Keys, set: CompactSet, size: usize) -> Command<Newest> {
 ///
 /// # Panics
 /// If there are more than [`PROBE`].
-pub fn contains(keys: &Keys, set: CompactSet, others: &[UserId]) -> Command<Vec<bool>> {
+pub fn contains(set: &Key<CompactSet>, others: &[UserId]) -> Command<Vec<bool>> {
     assert!(others.len() <= PROBE, "a probe has {PROBE} members at most");
-    let probe = set.keys(keys, call(&script::PROBE_SET), others.iter().copied());
+    let probe = with_keys(set, call(&script::PROBE_SET), others.iter().copied());
     let probe = probe.arg(GENERATIONS).arg(ROOM).args(others.iter().map(|other| other.get()));
     probe.reply().probing(others.len() * GENERATIONS as usize)
 }

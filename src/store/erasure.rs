@@ -31,7 +31,7 @@ impl Tree {
 
     fn key(self, keys: &Keys, user: UserId, shard: Shard) -> Key<Set> {
         match self {
-            Self::Blockers => keys.blocker_shard(user, shard.index()),
+            Self::Blockers => keys.blockers(user).shard(shard.index()),
             Self::Ties => keys.ties(user, shard.index()),
             Self::Viewed(period) => keys.viewed(user, period, shard.index()),
             Self::Viewers(day) => keys.audience(user, day, shard.index()),

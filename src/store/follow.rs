@@ -17,7 +17,7 @@ use crate::model::id::UserId;
 use crate::model::relation::FollowState;
 use crate::store::bucket::{self, Limit, Throttled};
 use crate::store::command::{Builder, Command, call, command};
-use crate::store::compact::{self, CompactSet};
+use crate::store::compact;
 use crate::store::key::Keys;
 use crate::store::script;
 use crate::store::tree::{GENERATIONS, ROOM};
@@ -166,7 +166,7 @@ pub fn write(
     assert!(follows.len() <= MOST, "a command writes {MOST} follows at most");
     let write = with_follows(call(&script::FOLLOW), keys, follower).key(&keys.blocking(follower));
     let others = follows.iter().map(|follow| follow.followee);
-    let write = CompactSet::Blockers(follower).keys(keys, write, others.clone());
+    let write = compact::with_keys(&keys.blockers(follower), write, others.clone());
     let write = others.fold(write, |write, other| write.key(&keys.changes_of(follower, other)));
     let write = bucket::throttling(write.arg(limit).arg(GENERATIONS).arg(ROOM), throttle);
     let write = follows.iter().fold(write, |write, NewFollow { followee, at, is_private }| {

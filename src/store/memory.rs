@@ -5,7 +5,7 @@
 
 use crate::model::id::UserId;
 use crate::store::command::{Command, command, several};
-use crate::store::key::{Hash, Key, List, Packed, Set, SortedSet};
+use crate::store::key::{CompactSet, Hash, Key, List, Packed, Set, SortedSet};
 use crate::store::region::USERS_PER_SHARD;
 
 /// Number of elements that Redis samples to estimate the size of a key without a compact encoding.
@@ -42,6 +42,11 @@ impl Countable for Set {
 
 impl Countable for List {
     const COUNT: &'static str = "LLEN";
+}
+
+/// The items are the newest members.
+impl Countable for CompactSet {
+    const COUNT: &'static str = SortedSet::COUNT;
 }
 
 /// The items are bytes.

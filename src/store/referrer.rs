@@ -10,12 +10,11 @@ use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::budget::{self, Resource};
 use crate::driver::reply::size_of_text;
+use crate::model::attachment::ReferrerKind;
 use crate::model::details::Details;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
-use crate::model::referrer::{
-    EntryKind, EntryList, EntryPage, LimitedEntry, Referral, ReferrerEntry, ReferrerKind,
-};
+use crate::model::referrer::{EntryKind, EntryList, EntryPage, LimitedEntry, Referral, ReferrerEntry};
 use crate::store::command::{Builder, Command, call, command};
 use crate::store::error::Error;
 use crate::store::key::{Key, Keys, List};

@@ -57,7 +57,7 @@ use crate::model::page::{Direction, Window};
 use crate::model::relation::Side;
 use crate::model::user::Username;
 use crate::store::batch::Batch;
-use crate::store::compact::{self, CompactSet};
+use crate::store::compact;
 use crate::store::erasure::{self, Tree};
 use crate::store::key::Layout;
 use crate::store::name::{self, Holder};
@@ -147,8 +147,7 @@ impl App {
         let exclusions = exclusion::read(self.keys(), user).send("erase: blocks", self.store()).await?;
         let blocks = exclusions.blocked().into_iter().map(|entry| (user, entry.user)).collect();
         self.lift_blocks(claim, blocks).await?;
-        let set = CompactSet::Blockers(user);
-        let newest = compact::newest(self.keys(), set, compact::NEWEST);
+        let newest = compact::newest(&self.keys().blockers(user), compact::NEWEST);
         let newest = newest.send("erase: blockers", self.store()).await?.members;
         self.lift_blocks(claim, newest.iter().map(|entry| (entry.user, user)).collect()).await?;
         self.erase_tree(claim, user, Tree::Blockers).await

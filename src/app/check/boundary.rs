@@ -11,7 +11,7 @@ use crate::app::error::Error;
 use crate::model::id::UserId;
 use crate::model::relation::FollowState;
 use crate::store::batch::Batch;
-use crate::store::compact::{self, CompactSet, MOST_MEMBERS};
+use crate::store::compact::{self, MOST_MEMBERS};
 use crate::store::intent::Operation;
 use crate::store::{block, exclusion, follow, user};
 
@@ -38,7 +38,7 @@ impl App {
         let ids = ids.iter().zip(has_any).filter(|(_, has_any)| *has_any).map(|(id, _)| id);
         let mut batch = Batch::new("check: blocks");
         let read = |&id: &UserId| {
-            let blockers = compact::all(self.keys(), CompactSet::Blockers(id), MOST_MEMBERS);
+            let blockers = compact::all(self.keys(), self.keys().blockers(id), MOST_MEMBERS);
             (id, batch.push(exclusion::read(self.keys(), id)), batch.push(blockers))
         };
         let tickets: Vec<_> = ids.map(read).collect();
@@ -91,7 +91,7 @@ impl App {
     ) -> Result<Vec<((UserId, UserId), Fault)>, Error> {
         let mut batch = Batch::new("check: blocks");
         let read = |&(user, other): &(UserId, UserId)| {
-            let mirror = compact::contains(self.keys(), CompactSet::Blockers(other), &[user]);
+            let mirror = compact::contains(&self.keys().blockers(other), &[user]);
             let back = follow::read(self.keys(), other, user);
             (batch.push(block::read(self.keys(), user, other)), batch.push(mirror), batch.push(back))
         };

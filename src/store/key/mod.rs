@@ -17,10 +17,11 @@ use std::sync::Arc;
 use redis::{RedisWrite, ToRedisArgs};
 
 use crate::driver::topology::slot;
+use crate::model::attachment::ReferrerKind;
 use crate::model::clock::Day;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
-use crate::model::referrer::{EntryKind, ReferrerKind};
+use crate::model::referrer::EntryKind;
 use crate::model::relation::Side;
 use crate::model::subject::Subject;
 use crate::model::user::Username;
@@ -35,6 +36,8 @@ pub const FIRST_FANOUT_PARTITIONS: u32 = 4;
 
 /// Beginning of the names of the keys of publish attempts and edits.
 const ATTEMPT: &str = "idem:";
+/// End of the names of the keys of the numbers of members of compact sets.
+const COUNT: &str = ":count";
 /// Beginning of the names of the keys of password attempts in a session.
 const GUESSES: &str = "guesses:";
 
@@ -65,6 +68,10 @@ pub enum Packed {}
 /// Marker type of keys that hold a string.
 #[derive(Debug)]
 pub enum Text {}
+/// Marker type of the keys of a compact set, see [`crate::store::compact`]: that of the newest members, and with further
+/// parts after its name, `:count`, the number of members, and `:N`, their shard N.
+#[derive(Debug)]
+pub enum CompactSet {}
 /// Marker type of keys of any kind, which can only be deleted.
 #[derive(Debug)]
 pub enum Any {}
@@ -192,6 +199,28 @@ impl<Kind> Key<Kind> {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+}
+
+impl Key<CompactSet> {
+    /// Returns the key of the newest members.
+    pub(super) fn newest(&self) -> Key<SortedSet> {
+        self.part(format_args!(""))
+    }
+
+    /// Returns the key of the number of members, if they are more than the newest.
+    pub(super) fn count(&self) -> Key<Counter> {
+        self.part(format_args!("{COUNT}"))
+    }
+
+    /// Returns the key of a shard of the members, if they are more than the newest.
+    pub(super) fn shard(&self, shard: u32) -> Key<Set> {
+        self.part(format_args!(":{shard}"))
+    }
+
+    fn part<Kind>(&self, end: fmt::Arguments<'_>) -> Key<Kind> {
+        let Self { name, tag, is_sharded, .. } = self;
+        Key { name: format!("{name}{end}"), tag: *tag, is_sharded: *is_sharded, kind: PhantomData }
     }
 }
 
@@ -327,7 +356,12 @@ impl Keys {
     pub fn erased(&self, user: UserId) -> impl Iterator<Item = Key<Any>> {
         let is_erased =
             |row: &&Row| row.is_of_user() && row.arguments.is_empty() && !row.is_kept() && !row.is_channel();
-        KEYS.iter().filter(is_erased).map(move |row| self.key(Tag::User(user), noun(row.name)))
+        let ends = |row: &Row| if row.is_compact_set() { &["", COUNT][..] } else { &[""] };
+        let erased = move |row: &'static Row| {
+            let key = move |end: &&str| self.key(Tag::User(user), &[noun(row.name), *end].concat());
+            ends(row).iter().map(key)
+        };
+        KEYS.iter().filter(is_erased).flat_map(erased)
     }
 
     /// Returns the key of one of a user's lists of follows and requests to follow.
@@ -383,6 +417,13 @@ mod tests {
             [Some(12_568), Some(12_568), Some(7_233)]
         );
         assert_eq!(keys.names(12).slot(), Some(slot("n12")));
+    }
+
+    #[test]
+    fn a_compact_set_has_a_count_and_shards() {
+        let blockers = Keys::new("ff:", 16_384).blockers(UserId::new(7).unwrap());
+        let parts = [blockers.newest().name, blockers.count().name, blockers.shard(84).name];
+        assert_eq!(parts, ["ff:{u7}:blockers", "ff:{u7}:blockers:count", "ff:{u7}:blockers:84"]);
     }
 
     #[test]

@@ -32,6 +32,12 @@ impl Row {
         self.kind == "Channel"
     }
 
+    /// Returns true if this is a compact set, which has shards.
+    #[must_use]
+    pub fn is_compact_set(&self) -> bool {
+        self.kind == "CompactSet"
+    }
+
     /// Returns true if the row says why an erasure does not delete the key with the others of the user.
     #[must_use]
     pub fn is_kept(&self) -> bool {

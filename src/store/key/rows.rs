@@ -4,14 +4,15 @@
 
 use super::row::{Fact, Row, keys, noun};
 use super::{
-    ATTEMPT, Bucket, Channel, Counter, GUESSES, Hash, Key, Keys, Layout, List, Packed, Set, SortedSet,
-    Stream, Tag, Text,
+    ATTEMPT, Bucket, Channel, CompactSet, Counter, GUESSES, Hash, Key, Keys, Layout, List, Packed, Set,
+    SortedSet, Stream, Tag, Text,
 };
+use crate::model::attachment::ReferrerKind;
 use crate::model::clock::Day;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::invite::InviteCode;
-use crate::model::referrer::{EntryKind, ReferrerKind};
+use crate::model::referrer::EntryKind;
 use crate::model::session::SessionId;
 
 keys! {
@@ -120,17 +121,9 @@ keys! {
         fence(blocker: UserId) -> Text = "ff:{u7}:fence:9" as ("fence:{blocker}"),
             Expiry("a minute"), Kept("expires within a minute");
 
-        /// Users who block user 7, or the newest 128 of them, by time; see [`crate::store::compact`].
-        blockers() -> SortedSet = "ff:{u7}:blockers",
-            Limit("128 users"), Check("torn blocks, follows across a block"), Footprint("block");
-
-        /// Number of users who block user 7, if they are more than 128.
-        blocker_count() -> Counter = "ff:{u7}:blockers:count", Fixed, Check("torn blocks, follows across a block");
-
-        /// Users who block user 7, if they are more than 128, in this shard; and 0 once the shard is closed; see
-        /// [`crate::store::tree`].
-        blocker_shard(shard: u32) -> Set = "ff:{u7}:blockers:84" as ("blockers:{shard}"),
-            Deletion("with the block"), Check("torn blocks, follows across a block");
+        /// Users who block user 7.
+        blockers() -> CompactSet = "ff:{u7}:blockers",
+            Deletion("with the block"), Check("torn blocks, follows across a block"), Footprint("block");
 
         /// Exists if user 7 has written lately; see [`crate::store::written`].
         written() -> Text = "ff:{u7}:written", Expiry("seconds");

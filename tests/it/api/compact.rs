@@ -6,7 +6,8 @@ use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::store::Store;
 use fanfold::store::batch::Batch;
-use fanfold::store::compact::{self, CompactSet, NEWEST, Newest};
+use fanfold::store::compact::{self, NEWEST, Newest};
+use fanfold::store::key::{CompactSet, Key};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
@@ -19,8 +20,8 @@ fn user(number: u64) -> UserId {
     UserId::new(number).unwrap()
 }
 
-fn set() -> CompactSet {
-    CompactSet::Blockers(user(OWNER))
+fn set(store: &Store) -> Key<CompactSet> {
+    store.keys().blockers(user(OWNER))
 }
 
 /// Adds members with the time of their numbers, or removes them. Returns how often the set changed.
@@ -31,9 +32,9 @@ async fn change(store: &Store, members: &[(u64, bool)]) -> usize {
         let change = |&(member, is_added): &(u64, bool)| {
             let at = Timestamp::from_millis(i64::try_from(member).unwrap());
             batch.push(if is_added {
-                compact::add(store.keys(), set(), user(member), at)
+                compact::add(&set(store), user(member), at)
             } else {
-                compact::remove(store.keys(), set(), user(member))
+                compact::remove(&set(store), user(member))
             })
         };
         let tickets = members.iter().map(change).collect();
@@ -44,7 +45,7 @@ async fn change(store: &Store, members: &[(u64, bool)]) -> usize {
 }
 
 async fn newest(store: &Store, size: usize) -> Newest {
-    compact::newest(store.keys(), set(), size).send("test", store).await.unwrap()
+    compact::newest(&set(store), size).send("test", store).await.unwrap()
 }
 
 /// Returns all members by their shards, and checks the encodings.
@@ -84,11 +85,12 @@ async fn a_compact_set_is_a_set_however_it_grows_and_shrinks() {
         assert!(found.members.windows(2).all(|pair| pair[0].at > pair[1].at));
         for members in members.chunks(compact::PROBE) {
             let others: Vec<UserId> = members.iter().map(|(member, _)| user(*member)).collect();
-            let probe = compact::contains(store.keys(), set(), &others).send("test", store).await.unwrap();
+            let probe = compact::contains(&set(store), &others).send("test", store).await.unwrap();
             let expected: Vec<bool> = members.iter().map(|(member, _)| model.contains(member)).collect();
             assert_eq!(probe, expected, "{range}");
         }
-        let all = async |most| compact::all(store.keys(), set(), most).send("test", store).await.unwrap();
+        let all =
+            async |most| compact::all(store.keys(), set(store), most).send("test", store).await.unwrap();
         let mut found: Vec<u64> =
             all(compact::MOST_MEMBERS).await.unwrap().into_iter().map(UserId::get).collect();
         found.sort_unstable();

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::store::batch::Batch;
-use fanfold::store::compact::{self, CompactSet};
+use fanfold::store::compact;
 use serde_json::{Value, json};
 
 use crate::harness::id::global;
@@ -379,12 +379,12 @@ impl Blocked {
         }
         deliver_all(&world.app).await;
         archive_all(&world.app).await;
-        let viewer = CompactSet::Blockers(UserId::new(VIEWER).unwrap());
         let store = world.app.store();
+        let viewer = store.keys().blockers(UserId::new(VIEWER).unwrap());
         let mut batch = Batch::new("test");
         let add = |member: u64| {
             let member = UserId::new(1_000 + member).unwrap();
-            batch.push(compact::add(store.keys(), viewer, member, Timestamp::from_millis(1)))
+            batch.push(compact::add(&viewer, member, Timestamp::from_millis(1)))
         };
         let tickets: Vec<_> = (0..blockers).map(add).collect();
         if blockers > 0 {
