@@ -13,12 +13,11 @@ use crate::archive::pool::{Lease, on};
 use crate::archive::post::{details_column, parse_details, post_id, push_in};
 use crate::archive::{Archive, READ_TIMEOUT, WRITE_TIMEOUT, number};
 use crate::budget::{self, Resource};
+use crate::model::attachment::ReferrerKind;
 use crate::model::details::Details;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
-use crate::model::referrer::{
-    EntryKind, EntryList, EntryPage, LimitedEntry, Referral, ReferrerEntry, ReferrerKind,
-};
+use crate::model::referrer::{EntryKind, EntryList, EntryPage, LimitedEntry, Referral, ReferrerEntry};
 
 /// Maximum number of ranges read by one statement: SQLite allows 500 in a union.
 const MOST_RANGES: usize = 450;

@@ -11,13 +11,13 @@ use crate::app::account::export::page::ExportPosition;
 use crate::app::error::Error;
 use crate::app::timeline::seen::Seen;
 use crate::app::visibility::list::OwnList;
+use crate::model::attachment::ReferrerKind;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, ReportId, UserId};
 use crate::model::invite::{InviteCode, InvitePosition};
 use crate::model::mark::Mark;
 use crate::model::moderation::LogId;
 use crate::model::page::Position;
-use crate::model::referrer::ReferrerKind;
 use crate::model::relation::ListKind;
 
 const FORMAT: u8 = 1;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::model::account::Standing;
-pub use crate::model::attachment::ReferrerKind;
+use crate::model::attachment::ReferrerKind;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page};
 

@@ -20,9 +20,10 @@ use crate::app::read::{Load, Shared};
 use crate::app::relation::read::FollowsWhich;
 use crate::app::visibility::{Surface, UserSelection, Visible, VisiblePost};
 use crate::budget;
+use crate::model::attachment::ReferrerKind;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Window};
-use crate::model::referrer::{EntryPage, LimitedEntry, ReferrerKind};
+use crate::model::referrer::{EntryPage, LimitedEntry};
 
 /// Number of limited entries that a page reads.
 const LIMITED: usize = 1_000;

@@ -7,9 +7,9 @@ use crate::app::visibility::{UserSelection, VisiblePost};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::ListOf;
 use crate::graphql::page::{PartOf, Rows};
+use crate::model::attachment::ReferrerKind;
 use crate::model::id::PostId;
 use crate::model::page::Window;
-use crate::model::referrer::ReferrerKind;
 
 /// The posts that refer to a post, read part by part.
 pub(in crate::graphql) struct Referrers<'a> {

@@ -28,11 +28,11 @@ use crate::graphql::types::segment::Segment;
 use crate::graphql::types::selection::user_selection;
 use crate::graphql::types::user::User;
 use crate::model;
+use crate::model::attachment::ReferrerKind;
 use crate::model::details::References;
 use crate::model::edit::EarlierVersion;
 use crate::model::entity;
 use crate::model::id::{PostId, UserId};
-use crate::model::referrer::ReferrerKind;
 
 /// Default and maximum number of ancestors of a post.
 const ANCESTORS: usize = 8;

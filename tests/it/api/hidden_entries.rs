@@ -2,12 +2,13 @@
 
 use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
+use fanfold::model::attachment::ReferrerKind;
 use fanfold::model::clock::Clock as _;
 use fanfold::model::details::{References, Reply};
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::Direction;
 use fanfold::model::post::{Content, Visibility};
-use fanfold::model::referrer::{EntryKind, Referral, ReferrerKind};
+use fanfold::model::referrer::{EntryKind, Referral};
 use fanfold::store::batch::Batch;
 use fanfold::store::referrer::refer;
 use serde_json::{Value, json};

@@ -3,11 +3,12 @@
 use fanfold::app::post::PublishRequest;
 use fanfold::app::viewer::Viewer;
 use fanfold::archive::referrer::EntryPortion;
+use fanfold::model::attachment::ReferrerKind;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
 use fanfold::model::post::Visibility;
-use fanfold::model::referrer::{EntryList, ReferrerKind};
+use fanfold::model::referrer::EntryList;
 
 use crate::harness::sql::{Database, Kind};
 use crate::harness::world::{World, archive_all};

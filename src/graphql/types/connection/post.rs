@@ -24,10 +24,10 @@ use crate::graphql::types::post::Post;
 use crate::graphql::types::scalar::number;
 use crate::graphql::types::selection::{author_selection, user_selection};
 use crate::graphql::types::user::User;
+use crate::model::attachment::ReferrerKind;
 use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Window};
-use crate::model::referrer::ReferrerKind;
 
 /// A page of posts, in which `T` is the type of the list's length.
 pub(super) type PostPage<T> = Connection<PostPosition, Post, Vec<User>, T>;

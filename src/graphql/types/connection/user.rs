@@ -20,10 +20,10 @@ use crate::graphql::types::connection::{At, Connection, Edge, connection, edge};
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::selection::user_selection;
 use crate::graphql::types::user::User;
+use crate::model::attachment::ReferrerKind;
 use crate::model::clock::Timestamp;
 use crate::model::id::PostId;
 use crate::model::page::Position;
-use crate::model::referrer::ReferrerKind;
 use crate::model::relation::{Follow, ListKind};
 
 /// A page of a user's list of users.

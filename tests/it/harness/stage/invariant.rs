@@ -11,10 +11,11 @@ use fanfold::app::error::Error;
 use fanfold::app::post::read::PostRecords;
 use fanfold::app::read::{Load as _, Shared};
 use fanfold::app::timeline::entry::Replies;
+use fanfold::model::attachment::ReferrerKind;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::Direction;
 use fanfold::model::post::Post;
-use fanfold::model::referrer::{EntryKind, Referral, ReferrerEntry, ReferrerKind};
+use fanfold::model::referrer::{EntryKind, Referral, ReferrerEntry};
 use proptest::prelude::*;
 
 use crate::harness::check::check_archive;

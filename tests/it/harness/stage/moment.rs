@@ -7,10 +7,11 @@ use fanfold::app::viewer::Viewer;
 use fanfold::app::visibility::{UserSelection, Visible, VisiblePost};
 use fanfold::archive::referrer::EntryPortion;
 use fanfold::model::account::Standing;
+use fanfold::model::attachment::ReferrerKind;
 use fanfold::model::id::PostId;
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::Post;
-use fanfold::model::referrer::{EntryKind, EntryList, ReferrerKind};
+use fanfold::model::referrer::{EntryKind, EntryList};
 
 use crate::harness::stage::Stage;
 
