@@ -165,7 +165,7 @@ keys! {
         withheld() -> SortedSet = "ff:{u7}:withheld",
             Limit("--relation-follow-limit"), Check("accounts partly inactive");
 
-        /// A page of users (part ``), and its intersections with `following` (`:a`) and `followers` (`:b`).
+        /// A page of users, with an empty part, and its intersections with `following` (`:a`) and `followers` (`:b`).
         find_part(nonce: u64, part: &str) -> SortedSet = "ff:{u7}:find:ab:a" as ("find:{nonce:x}{part}"),
             Expiry("10 seconds"), Kept("exists within a transaction only");
 
