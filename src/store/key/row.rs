@@ -110,10 +110,7 @@ macro_rules! keys {
                 $(keys! { @method
                     $(#[doc = $holds])+
                     #[doc = ""]
-                    #[doc = concat!(
-                        "`", $name, "` · [`", stringify!($kind), "`]"
-                        $(, " · ", stringify!($fact) $(, ": ", $text)?)*
-                    )]
+                    #[doc = concat!("`", $name, "`" $(, " · ", stringify!($fact) $(, ": ", $text)?)*)]
                     $tag $of $method($($argument: $type),*) -> $kind
                     = $name $(as ($($noun)+))? $(by $builder)?
                 })+
