@@ -312,3 +312,14 @@ async fn a_writer_that_was_paused_before_its_first_write_writes_nothing() {
     assert!(paused.waits.is_none(), "it has failed");
     stage.check(&HashMap::new()).unwrap();
 }
+
+#[tokio::test]
+async fn a_follow_of_a_user_who_is_erased_before_the_mirror_is_written_ends() {
+    let stage = Stage::new().await;
+    let mut follow = stage.begin(Call::Follow(1, 2)).await;
+    follow.step_to(Moment::Before, "edge: mirror").await;
+    stage.world.redis.raw::<u64>(&["DEL", "ff:{u2}:user"]);
+    stage.world.redis.raw::<u64>(&["ZADD", "ff:{u2}:void", "1", "user"]);
+    follow.finish().await;
+    stage.check(&HashMap::new()).unwrap();
+}
