@@ -15,7 +15,7 @@ pub struct Row {
     pub kind: &'static str,
     /// What the key holds.
     pub holds: &'static str,
-    /// How the key is bounded, checked, measured and erased.
+    /// How the key is bounded, checked, measured, exported and erased.
     pub facts: &'static [Fact],
 }
 
@@ -45,11 +45,12 @@ impl Row {
     }
 }
 
-/// How a key is bounded, checked, measured or erased.
+/// How a key is bounded, checked, measured, exported or erased.
 ///
 /// Each key but a channel has a bound, the first of these that applies: [`Fixed`](Self::Fixed), [`Limit`](Self::Limit),
 /// [`Expiry`](Self::Expiry) or [`Deletion`](Self::Deletion). Unless it expires, the row also says what `fanfold check`
-/// finds, or why there is nothing to find.
+/// finds, or why there is nothing to find. Unless it expires or is derived, a key in a user's slot also says whether exports
+/// have what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// The size does not grow.
@@ -74,6 +75,10 @@ pub enum Fact {
     Unchecked(&'static str),
     /// The items of which `fanfold memory` measures the key, in the singular.
     Footprint(&'static str),
+    /// An export of the account has what the key holds in its records of this type.
+    Export(&'static str),
+    /// An export of the account does not have what the key holds, for this reason.
+    Unexported(&'static str),
     /// The erasure of a user does not delete the key with the others of the user's slot, for this reason.
     Kept(&'static str),
 }

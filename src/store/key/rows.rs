@@ -93,28 +93,28 @@ keys! {
         /// may be deleted; and `erasing` once that has begun. `moderator` is 1 if the user is a moderator. See
         /// [`crate::store::account`].
         user() -> Hash = "ff:{u7}:user",
-            Fixed, Check("wrong names"), Footprint("user"), Kept("the last step deletes it");
+            Fixed, Check("wrong names"), Footprint("user"), Kept("the last step deletes it"), Export("account");
 
         /// `password`: the password hash, a PHC string; or `subject`: the subject that signs in as user 7, see
         /// [`crate::store::subject`].
-        secret() -> Hash = "ff:{u7}:secret", Fixed, Sole, Kept("goes with the record");
+        secret() -> Hash = "ff:{u7}:secret", Fixed, Sole, Kept("goes with the record"), Unexported("a secret");
 
         /// Session token's SHA-256 → session; see [`crate::store::session`]; and `exclusions`, the version of the
         /// user's exclusions; see [`crate::store::exclusion`].
-        sessions() -> Hash = "ff:{u7}:sessions", Limit("100 sessions"), Sole, Kept("goes with the record");
+        sessions() -> Hash = "ff:{u7}:sessions", Limit("100 sessions"), Sole, Kept("goes with the record"), Export("session");
 
         /// User whom user 7 has muted → mute; see [`crate::store::exclusion`].
         muting() -> Hash = "ff:{u7}:muting",
-            Limit("--relation-mute-limit"), Check("mutes without a tie"), Footprint("mute");
+            Limit("--relation-mute-limit"), Check("mutes without a tie"), Footprint("mute"), Export("mute");
 
         /// Users who have at some time muted user 7 or issued a recovery code for user 7, and those for whom user 7
         /// has, in this shard; see [`crate::store::tie`].
         ties(shard: u32) -> Set = "ff:{u7}:ties:84" as ("ties:{shard}"),
-            Deletion("with either user"), Check("mutes without a tie"), Footprint("tie");
+            Deletion("with either user"), Check("mutes without a tie"), Footprint("tie"), Unexported("derived from mutes and recovery codes");
 
         /// Users that user 7 blocks, by time: the source of truth for a block.
         blocking() -> SortedSet = "ff:{u7}:blocking",
-            Limit("--relation-block-limit"), Check("torn blocks, follows across a block"), Footprint("block");
+            Limit("--relation-block-limit"), Check("torn blocks, follows across a block"), Footprint("block"), Export("block");
 
         /// The version of user 9's exclusions as of the last mirrored change of user 9's block of user 7; see
         /// [`crate::store::block`].
@@ -123,7 +123,7 @@ keys! {
 
         /// Users who block user 7.
         blockers() -> CompactSet = "ff:{u7}:blockers",
-            Deletion("with the block"), Check("torn blocks, follows across a block"), Footprint("block");
+            Deletion("with the block"), Check("torn blocks, follows across a block"), Footprint("block"), Unexported("known to those who block only");
 
         /// Exists if user 7 has written lately; see [`crate::store::written`].
         written() -> Text = "ff:{u7}:written", Expiry("seconds");
@@ -145,25 +145,25 @@ keys! {
 
         /// Users that user 7 follows, by follow time: the source of truth for an edge.
         following() -> SortedSet = "ff:{u7}:following",
-            Limit("--relation-follow-limit"), Check("torn and dangling edges"), Footprint("follow");
+            Limit("--relation-follow-limit"), Check("torn and dangling edges"), Footprint("follow"), Export("following");
 
         /// Followers of user 7, by follow time: the mirror.
         followers() -> SortedSet = "ff:{u7}:followers",
-            Deletion("with the follow"), Check("torn and dangling edges"), Footprint("follow");
+            Deletion("with the follow"), Check("torn and dangling edges"), Footprint("follow"), Export("follower");
 
         /// Users that user 7 has requested to follow, by time: the source of truth for a request. A user is in at most
         /// one of `following` and `requesting`.
         requesting() -> SortedSet = "ff:{u7}:requesting",
-            Limit("--relation-follow-limit"), Check("torn and dangling edges"), Footprint("follow request");
+            Limit("--relation-follow-limit"), Check("torn and dangling edges"), Footprint("follow request"), Export("followRequestSent");
 
         /// Users who have requested to follow user 7, by time: the mirror.
         requests() -> SortedSet = "ff:{u7}:requests", Deletion("with the request"),
-            Check("torn and dangling edges, requests to public accounts"), Footprint("follow request");
+            Check("torn and dangling edges, requests to public accounts"), Footprint("follow request"), Export("followRequestReceived");
 
         /// Follows and requests of user 7 that are in neither list because the other's account is inactive:
         /// `following:9` or `requested:9`, by time.
         withheld() -> SortedSet = "ff:{u7}:withheld",
-            Limit("--relation-follow-limit"), Check("accounts partly inactive");
+            Limit("--relation-follow-limit"), Check("accounts partly inactive"), Unexported("shown to no one while the other account is inactive");
 
         /// A page of users, with an empty part, and its intersections with `following` (`:a`) and `followers` (`:b`).
         find_part(nonce: u64, part: &str) -> SortedSet = "ff:{u7}:find:ab:a" as ("find:{nonce:x}{part}"),
@@ -171,18 +171,18 @@ keys! {
 
         /// Post that user 7 has reposted → the repost.
         reposted() -> Hash = "ff:{u7}:reposted",
-            Deletion("with the repost"), Unchecked("changes in the same step as `posts`"), Footprint("repost");
+            Deletion("with the repost"), Unchecked("changes in the same step as `posts`"), Footprint("repost"), Export("post");
 
         /// Hot posts of user 7, in descending order of id.
-        posts() -> List = "ff:{u7}:posts", Limit("--post-hot-limit"), Check("archived post counts");
+        posts() -> List = "ff:{u7}:posts", Limit("--post-hot-limit"), Check("archived post counts"), Export("post");
 
         /// Creation time and last bits of the id of each post in `posts`, in the same order; see
         /// `store/lua/part/times.lua`.
-        post_times() -> List = "ff:{u7}:posts:times", Limit("--post-hot-limit"), Check("wrong creation times");
+        post_times() -> List = "ff:{u7}:posts:times", Limit("--post-hot-limit"), Check("wrong creation times"), Export("post");
 
         /// Those of `posts` that only followers can see, by creation time.
         limited() -> SortedSet = "ff:{u7}:limited",
-            Limit("--post-hot-limit"), Check("wrong sets of follower-only posts");
+            Limit("--post-hot-limit"), Check("wrong sets of follower-only posts"), Export("post");
 
         /// The twenty newest posts of user 7, by id.
         recent() -> SortedSet = "ff:{u7}:recent", Limit("20 posts"), Derived;
@@ -190,11 +190,11 @@ keys! {
         /// Summary of user 7's cold posts, which have left `posts` for the archive: `greatest`, the greatest id ever
         /// archived; `count`, the number of cold posts; `latest`, the latest creation time ever archived, absent if
         /// not known; `limited`, the number of cold posts that only followers can see, absent if there were none.
-        cold() -> Hash = "ff:{u7}:cold", Fixed, Check("archived post counts");
+        cold() -> Hash = "ff:{u7}:cold", Fixed, Check("archived post counts"), Export("post");
 
         /// Deleted posts of user 7 that may still be in the archive, by id.
         gone() -> SortedSet = "ff:{u7}:gone",
-            Deletion("once the archive has recorded the deletion"), Check("archived post counts");
+            Deletion("once the archive has recorded the deletion"), Check("archived post counts"), Unexported("deleted");
 
         /// Home timeline of user 7: post ids in descending order, then a seal; see `store/lua/part/timeline.lua`.
         timeline() -> List = "ff:{u7}:timeline", Limit("--timeline-capacity"), Derived, Footprint("timeline entry");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fanfold::app::account::export::page::Section;
 use fanfold::store::key::KEYS;
 use fanfold::store::key::row::{Fact, Row};
 use serde_json::Value;
@@ -53,6 +54,19 @@ fn every_key_of_a_user_is_erased() {
     assert!(wrong.is_empty(), "delete them in `store::erasure`, or state in their rows why not: {wrong:?}");
     let stray = methods(|row| row.is_kept() && !row.is_of_user());
     assert!(stray.is_empty(), "the erasure of a user deletes no keys of other slots: {stray:?}");
+}
+
+#[test]
+fn every_key_of_a_user_is_exported_or_says_why_not() {
+    let is_exempt = |row: &Row| count(row, |fact| matches!(fact, Fact::Expiry(_) | Fact::Derived)) > 0;
+    let needs_export = |row: &Row| row.is_of_user() && !row.is_channel() && !is_exempt(row);
+    let is_export = |fact: &Fact| matches!(fact, Fact::Export(_) | Fact::Unexported(_));
+    let wrong = methods(|row| count(row, is_export) != usize::from(needs_export(row)));
+    assert!(wrong.is_empty(), "export what these keys hold, or state why not: {wrong:?}");
+    let record = |fact: &Fact| if let Fact::Export(record) = fact { Some(*record) } else { None };
+    let stated: BTreeSet<&str> = KEYS.iter().flat_map(|row| row.facts).filter_map(record).collect();
+    let exported: BTreeSet<&str> = Section::ALL.iter().map(|section| section.records().0).collect();
+    assert_eq!(stated, exported, "the sections of an export are what the rows state");
 }
 
 #[tokio::test]
