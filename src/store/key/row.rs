@@ -61,7 +61,7 @@ pub enum Fact {
     Expiry(&'static str),
     /// What it holds is deleted then.
     Deletion(&'static str),
-    /// `fanfold check` compares the key with others, and finds this.
+    /// `fanfold check` compares the key with others, and finds this, as it prints it.
     Check(&'static str),
     /// Not checked: there is no second place that could differ.
     Sole,

@@ -41,7 +41,7 @@ keys! {
 
         /// Notes on posts that have an id but are neither visible nor revoked yet, by id; see [`crate::store::draft`].
         publishing() -> SortedSet = "ff:{g}:publishing",
-            Deletion("once the post is visible or revoked"), Check("unfinished posts");
+            Deletion("once the post is visible or revoked"), Check("operations in progress");
 
         /// The stars: authors whose posts are not pushed; followers pull them (fan-out on read).
         stars() -> Set = "ff:{g}:stars", Deletion("with the user"), Sole;
@@ -72,19 +72,19 @@ keys! {
         /// A shard of the username index: username → user id; `?7` while user 7 is being created, `!7` if the account
         /// of user 7 is inactive.
         names() -> Hash = "ff:name:{n12}" by names_by_shard,
-            Deletion("with the user"), Check("wrong names"), Footprint("username");
+            Deletion("with the user"), Check("usernames without a user"), Footprint("username");
     }
 
     in Subjects(subject_shard: u32) {
         /// A shard of the subject index: subject of an existing application, a digest → user id; `?7` while user 7 is
         /// being created. There are as many shards as of the username index.
         subjects() -> Hash = "ff:{s12}:subjects",
-            Deletion("with the user"), Check("wrong subjects"), Footprint("subject");
+            Deletion("with the user"), Check("subjects without a user"), Footprint("subject");
     }
 
     in Intents(partition: u32) {
         /// Unfinished operations, by start time; see [`crate::store::intent`].
-        intents() -> SortedSet = "ff:{i3}:intents", Deletion("once finished"), Check("unfinished operations");
+        intents() -> SortedSet = "ff:{i3}:intents", Deletion("once finished"), Check("operations in progress");
     }
 
     in User(user: UserId) {
@@ -93,7 +93,8 @@ keys! {
         /// may be deleted; and `erasing` once that has begun. `moderator` is 1 if the user is a moderator. See
         /// [`crate::store::account`].
         user() -> Hash = "ff:{u7}:user",
-            Fixed, Check("wrong names"), Footprint("user"), Kept("the last step deletes it"), Export("account");
+            Fixed, Check("usernames without a user"), Footprint("user"), Kept("the last step deletes it"),
+            Export("account");
 
         /// `password`: the password hash, a PHC string; or `subject`: the subject that signs in as user 7, see
         /// [`crate::store::subject`].
@@ -101,7 +102,8 @@ keys! {
 
         /// Session token's SHA-256 → session; see [`crate::store::session`]; and `exclusions`, the version of the
         /// user's exclusions; see [`crate::store::exclusion`].
-        sessions() -> Hash = "ff:{u7}:sessions", Limit("100 sessions"), Sole, Kept("goes with the record"), Export("session");
+        sessions() -> Hash = "ff:{u7}:sessions",
+            Limit("100 sessions"), Sole, Kept("goes with the record"), Export("session");
 
         /// User whom user 7 has muted → mute; see [`crate::store::exclusion`].
         muting() -> Hash = "ff:{u7}:muting",
@@ -110,11 +112,13 @@ keys! {
         /// Users who have at some time muted user 7 or issued a recovery code for user 7, and those for whom user 7
         /// has, in this shard; see [`crate::store::tie`].
         ties(shard: u32) -> Set = "ff:{u7}:ties:84" as ("ties:{shard}"),
-            Deletion("with either user"), Check("mutes without a tie"), Footprint("tie"), Unexported("derived from mutes and recovery codes");
+            Deletion("with either user"), Check("mutes without a tie"), Footprint("tie"),
+            Unexported("derived from mutes and recovery codes");
 
         /// Users that user 7 blocks, by time: the source of truth for a block.
         blocking() -> SortedSet = "ff:{u7}:blocking",
-            Limit("--relation-block-limit"), Check("torn blocks, follows across a block"), Footprint("block"), Export("block");
+            Limit("--relation-block-limit"), Check("one-sided blocks"), Check("blocks across a follow"),
+            Footprint("block"), Export("block");
 
         /// The version of user 9's exclusions as of the last mirrored change of user 9's block of user 7; see
         /// [`crate::store::block`].
@@ -123,7 +127,8 @@ keys! {
 
         /// Users who block user 7.
         blockers() -> CompactSet = "ff:{u7}:blockers",
-            Deletion("with the block"), Check("torn blocks, follows across a block"), Footprint("block"), Unexported("known to those who block only");
+            Deletion("with the block"), Check("one-sided blocks"), Check("blocks across a follow"),
+            Footprint("block"), Unexported("known to those who block only");
 
         /// Exists if user 7 has written lately; see [`crate::store::written`].
         written() -> Text = "ff:{u7}:written", Expiry("seconds");
@@ -145,25 +150,30 @@ keys! {
 
         /// Users that user 7 follows, by follow time: the source of truth for an edge.
         following() -> SortedSet = "ff:{u7}:following",
-            Limit("--relation-follow-limit"), Check("torn and dangling edges"), Footprint("follow"), Export("following");
+            Limit("--relation-follow-limit"), Check("one-sided follows"), Check("follows without a user"),
+            Footprint("follow"), Export("following");
 
         /// Followers of user 7, by follow time: the mirror.
         followers() -> SortedSet = "ff:{u7}:followers",
-            Deletion("with the follow"), Check("torn and dangling edges"), Footprint("follow"), Export("follower");
+            Deletion("with the follow"), Check("one-sided follows"), Check("follows without a user"),
+            Footprint("follow"), Export("follower");
 
         /// Users that user 7 has requested to follow, by time: the source of truth for a request. A user is in at most
         /// one of `following` and `requesting`.
         requesting() -> SortedSet = "ff:{u7}:requesting",
-            Limit("--relation-follow-limit"), Check("torn and dangling edges"), Footprint("follow request"), Export("followRequestSent");
+            Limit("--relation-follow-limit"), Check("one-sided follows"), Check("follows without a user"),
+            Footprint("follow request"), Export("followRequestSent");
 
         /// Users who have requested to follow user 7, by time: the mirror.
         requests() -> SortedSet = "ff:{u7}:requests", Deletion("with the request"),
-            Check("torn and dangling edges, requests to public accounts"), Footprint("follow request"), Export("followRequestReceived");
+            Check("one-sided follows"), Check("follows without a user"), Check("requests to public accounts"),
+            Footprint("follow request"), Export("followRequestReceived");
 
         /// Follows and requests of user 7 that are in neither list because the other's account is inactive:
         /// `following:9` or `requested:9`, by time.
         withheld() -> SortedSet = "ff:{u7}:withheld",
-            Limit("--relation-follow-limit"), Check("accounts partly inactive"), Unexported("shown to no one while the other account is inactive");
+            Limit("--relation-follow-limit"), Check("accounts partly inactive"),
+            Unexported("shown to no one while the other account is inactive");
 
         /// A page of users, with an empty part, and its intersections with `following` (`:a`) and `followers` (`:b`).
         find_part(nonce: u64, part: &str) -> SortedSet = "ff:{u7}:find:ab:a" as ("find:{nonce:x}{part}"),
@@ -171,18 +181,21 @@ keys! {
 
         /// Post that user 7 has reposted → the repost.
         reposted() -> Hash = "ff:{u7}:reposted",
-            Deletion("with the repost"), Unchecked("changes in the same step as `posts`"), Footprint("repost"), Export("post");
+            Deletion("with the repost"), Unchecked("changes in the same step as `posts`"),
+            Footprint("repost"), Export("post");
 
         /// Hot posts of user 7, in descending order of id.
-        posts() -> List = "ff:{u7}:posts", Limit("--post-hot-limit"), Check("archived post counts"), Export("post");
+        posts() -> List = "ff:{u7}:posts",
+            Limit("--post-hot-limit"), Check("archived posts miscounted"), Export("post");
 
         /// Creation time and last bits of the id of each post in `posts`, in the same order; see
         /// `store/lua/part/times.lua`.
-        post_times() -> List = "ff:{u7}:posts:times", Limit("--post-hot-limit"), Check("wrong creation times"), Export("post");
+        post_times() -> List = "ff:{u7}:posts:times",
+            Limit("--post-hot-limit"), Check("users with wrong post times"), Export("post");
 
         /// Those of `posts` that only followers can see, by creation time.
         limited() -> SortedSet = "ff:{u7}:limited",
-            Limit("--post-hot-limit"), Check("wrong sets of follower-only posts"), Export("post");
+            Limit("--post-hot-limit"), Check("users with wrong visibilities"), Export("post");
 
         /// The twenty newest posts of user 7, by id.
         recent() -> SortedSet = "ff:{u7}:recent", Limit("20 posts"), Derived;
@@ -190,11 +203,12 @@ keys! {
         /// Summary of user 7's cold posts, which have left `posts` for the archive: `greatest`, the greatest id ever
         /// archived; `count`, the number of cold posts; `latest`, the latest creation time ever archived, absent if
         /// not known; `limited`, the number of cold posts that only followers can see, absent if there were none.
-        cold() -> Hash = "ff:{u7}:cold", Fixed, Check("archived post counts"), Export("post");
+        cold() -> Hash = "ff:{u7}:cold", Fixed, Check("archived posts miscounted"), Export("post");
 
         /// Deleted posts of user 7 that may still be in the archive, by id.
         gone() -> SortedSet = "ff:{u7}:gone",
-            Deletion("once the archive has recorded the deletion"), Check("archived post counts"), Unexported("deleted");
+            Deletion("once the archive has recorded the deletion"), Check("archived posts miscounted"),
+            Unexported("deleted");
 
         /// Home timeline of user 7: post ids in descending order, then a seal; see `store/lua/part/timeline.lua`.
         timeline() -> List = "ff:{u7}:timeline", Limit("--timeline-capacity"), Derived, Footprint("timeline entry");
@@ -265,7 +279,8 @@ keys! {
         /// suffix; those in `limited` are posts for followers only, or of private accounts, as `post:author`; those in
         /// `withheld` are posts of inactive accounts.
         referrers(kind: ReferrerKind, entries: EntryKind) -> List = "ff:{p9}:replies:limited" by referrers_by_kind,
-            Deletion("with the referrer or the record"), Check("wrong and miscounted replies and quotes"),
+            Deletion("with the referrer or the record"), Check("wrong replies and quotes"),
+            Check("replies and quotes miscounted"),
             Footprint("reply or quote"), Footprint("repost");
 
         /// Earlier versions of post 9, the newest first, while post 9 has a record: the first one and the newest 19,
@@ -303,7 +318,7 @@ keys! {
 
         /// Jobs abandoned after repeated starts without progress.
         fanout_failed() -> Stream = "ff:{f3}:fanout:failed",
-            Limit("10,000 jobs or a few more"), Check("abandoned deliveries");
+            Limit("10,000 jobs or a few more"), Check("deliveries given up");
     }
 
     in Archive() {
@@ -322,7 +337,7 @@ keys! {
 
         /// Posts rejected by the archive: `post` → `post:time`.
         unmovable() -> Hash = "ff:{a}:unmovable",
-            Deletion("once queued again"), Check("posts that the archive rejected");
+            Deletion("once queued again"), Check("posts not archived");
     }
 
     in Visits(layout: Layout, visit_shard: u32) {

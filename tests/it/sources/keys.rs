@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use fanfold::app::account::export::page::Section;
+use fanfold::app::check::Finding;
 use fanfold::store::key::KEYS;
 use fanfold::store::key::row::{Fact, Row};
 use serde_json::Value;
@@ -36,10 +37,19 @@ fn every_key_has_a_bound() {
 
 #[test]
 fn every_key_is_checked_or_needs_no_check() {
-    let needs_check =
-        |row: &Row| !row.is_channel() && count(row, |fact| matches!(fact, Fact::Expiry(_))) == 0;
-    let forgotten = methods(|row| count(row, is_check) != usize::from(needs_check(row)));
+    let is_finding = |fact: &Fact| matches!(fact, Fact::Check(_));
+    let is_reason = |fact: &Fact| is_check(fact) && !is_finding(fact);
+    let is_exempt = |row: &Row| row.is_channel() || count(row, |fact| matches!(fact, Fact::Expiry(_))) > 0;
+    let forgotten = methods(|row| {
+        let said = usize::from(count(row, is_finding) > 0) + count(row, is_reason);
+        said != usize::from(!is_exempt(row))
+    });
     assert!(forgotten.is_empty(), "check them in `app::check`, or state why not: {forgotten:?}");
+    let finding = |fact: &Fact| if let Fact::Check(finding) = fact { Some(*finding) } else { None };
+    let stated: BTreeSet<&str> = KEYS.iter().flat_map(|row| row.facts).filter_map(finding).collect();
+    let of_keys = |finding: &&Finding| finding.is_fault() || **finding == Finding::Unfinished;
+    let found: BTreeSet<&str> = Finding::ALL.iter().filter(of_keys).map(|finding| finding.text()).collect();
+    assert_eq!(stated, found, "a check finds what the rows state");
 }
 
 const ERASURE: &str = include_str!("../../../src/store/erasure.rs");
