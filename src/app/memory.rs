@@ -12,7 +12,6 @@ use crate::app::read::Load as _;
 use crate::app::visit::history::VisitorCount;
 use crate::model::attachment::ReferrerKind;
 use crate::model::id::{PostId, UserId};
-use crate::model::referrer::EntryKind;
 use crate::model::user::{UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::command::Command;
@@ -112,21 +111,13 @@ impl App {
     /// Measures memory usage. Takes about 30 round trips, regardless of the amount of data.
     pub async fn measure_memory(&self) -> Result<Usage, Error> {
         let sampler = Sampler::new(self).await?;
-        let [posts, referrals, reposts] = sampler.posts().await?;
         let mut footprints = Vec::new();
         for (kind, usages) in OF_USERS {
             footprints.push(sampler.of_users(kind, usages).await?);
         }
-        footprints.extend([
-            sampler.names().await?,
-            sampler.subjects().await?,
-            posts,
-            referrals,
-            reposts,
-            sampler.edits().await?,
-            sampler.visits().await?,
-            sampler.regions().await?,
-        ]);
+        footprints.extend([sampler.names().await?, sampler.subjects().await?]);
+        footprints.extend(sampler.posts().await?);
+        footprints.extend([sampler.edits().await?, sampler.visits().await?, sampler.regions().await?]);
         let redis_bytes = self.store().memory_used().await?;
         Ok(Usage { footprints, redis_bytes: redis_bytes.unwrap_or_default() })
     }
@@ -193,9 +184,8 @@ impl<'a> Sampler<'a> {
         occupied.chain(shards(self.keys().name_shards(), MAX_SHARDS as u64)).collect()
     }
 
-    /// Measures posts that are not deleted, and the entries in their lists: replies and quotes, and reposts, which are
-    /// stored with their authors as well.
-    async fn posts(&self) -> Result<[Footprint; 3], Error> {
+    /// Measures posts that are not deleted, and what is attached to them. Reposts are stored with their authors as well.
+    async fn posts(&self) -> Result<Vec<Footprint>, Error> {
         let (posts, last) = self.sampled_posts().await?;
         let records = self.send(posts.iter().map(|post| post::read(self.keys(), *post))).await?;
         let live = posts.iter().zip(records).filter(|(_, record)| matches!(record, Record::Live(_)));
@@ -204,19 +194,23 @@ impl<'a> Sampler<'a> {
             Footprint::new(kind, extrapolate(items, posts.len() as u64, last), sample)
         };
         let sample = self.sample(live.iter().map(|post| memory::record(&self.keys().post(*post)))).await?;
-        let records = footprint("post", sample.len() as u64, &sample);
-        let entries = async |kind, lists: &[ReferrerKind]| {
-            let lists = live.iter().flat_map(|post| lists.iter().map(move |list| (*post, *list)));
-            let lists = lists.flat_map(|(post, list)| EntryKind::ALL.map(|entries| (post, list, entries)));
-            let usages =
-                lists.map(|(post, list, entries)| usage(&self.keys().referrers(post, list, entries)));
-            let sample = self.sample(usages).await?;
-            let items = sample.iter().map(|usage| usage.items).sum();
-            Ok::<_, Error>(footprint(kind, items, &sample))
-        };
-        let referrals = entries("reply or quote", &[ReferrerKind::Reply, ReferrerKind::Quote]).await?;
-        let reposts = self.of_users("repost", &[|keys, user| usage(&keys.reposted(user))]).await?;
-        Ok([records, referrals, reposts.and(&entries("repost", &[ReferrerKind::Repost]).await?)])
+        let mut footprints = vec![footprint("post", sample.len() as u64, &sample)];
+        let footprint_of = |list: ReferrerKind| list.attachment().footprint;
+        let mut kinds = ReferrerKind::ALL.map(footprint_of).to_vec();
+        kinds.dedup();
+        for kind in kinds {
+            let lists = ReferrerKind::ALL.into_iter().filter(|list| footprint_of(*list) == kind);
+            let keys =
+                lists.flat_map(|list| live.iter().flat_map(move |post| self.keys().entries(*post, list)));
+            let sample = self.sample(keys.map(|key| usage(&key))).await?;
+            footprints.push(footprint(kind, sample.iter().map(|usage| usage.items).sum(), &sample));
+        }
+        let repost = footprint_of(ReferrerKind::Repost);
+        if let Some(reposts) = footprints.iter_mut().find(|footprint| footprint.kind == repost) {
+            let of_users = self.of_users(repost, &[|keys, user| usage(&keys.reposted(user))]).await?;
+            *reposts = of_users.and(reposts);
+        }
+        Ok(footprints)
     }
 
     /// Measures the earlier versions of posts.

@@ -23,11 +23,13 @@ pub struct Attachment {
     pub number: i16,
     /// What becomes of it when its post is deleted.
     pub on_deletion: OnDeletion,
+    /// The items of which `fanfold memory` measures it, in the singular.
+    pub footprint: &'static str,
 }
 
 macro_rules! attachments {
     ($(#[$about:meta])* $kinds:ident {
-        $($(#[$doc:meta])* $kind:ident = $noun:literal $position:literal $number:literal $end:ident;)*
+        $($(#[$doc:meta])* $kind:ident = $noun:literal $position:literal $number:literal $end:ident $footprint:literal;)*
     }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,10 +44,10 @@ macro_rules! attachments {
             /// Returns what the layers need to know of this kind.
             #[must_use]
             pub const fn attachment(self) -> Attachment {
-                let (noun, position, number, on_deletion) = match self {
-                    $(Self::$kind => ($noun, $position, $number, OnDeletion::$end),)*
+                let (noun, position, number, on_deletion, footprint) = match self {
+                    $(Self::$kind => ($noun, $position, $number, OnDeletion::$end, $footprint),)*
                 };
-                Attachment { noun, position, number, on_deletion }
+                Attachment { noun, position, number, on_deletion, footprint }
             }
         }
     };
@@ -54,13 +56,13 @@ macro_rules! attachments {
 attachments! {
     /// The kinds of posts that refer to another post, which has lists of each kind: see [`crate::model::referrer`].
     ReferrerKind {
-        //       noun      position  number  on deletion
+        //       noun      position  number  on deletion     footprint
         /// Posts that reply to the post.
-        Reply  = "replies" 5         1       Drop;
+        Reply  = "replies" 5         1       Drop            "reply or quote";
         /// Posts that quote the post.
-        Quote  = "quotes"  6         2       Drop;
+        Quote  = "quotes"  6         2       Drop            "reply or quote";
         /// Reposts of the post.
-        Repost = "reposts" 4         3       KeepUntilSwept;
+        Repost = "reposts" 4         3       KeepUntilSwept  "repost";
     }
 }
 
@@ -83,9 +85,9 @@ impl AttachmentCounts {
         &mut self.0[kind.attachment().position - Self::FIRST]
     }
 
-    /// Returns the counts in the order of their positions.
-    pub(super) fn in_order(&self) -> &[u64] {
-        &self.0
+    /// Returns the counts as they are stored: in the order of their positions.
+    pub(super) fn stored(&self) -> &[u64] {
+        stored(&self.0)
     }
 
     /// Returns the counts in the order of their positions, to read them.
@@ -94,10 +96,28 @@ impl AttachmentCounts {
     }
 }
 
+/// Number of counts that are always stored, because the first version that had any reads as many.
+const ALWAYS_STORED: usize = 3;
+
+/// Returns the counts without those of zero at the end that need not be stored. So the details of a post that an earlier
+/// version has written are printed as they were read, although this version has more counts. Scripts do the same, see
+/// `store/lua/part/details.lua`.
+fn stored(counts: &[u64]) -> &[u64] {
+    let last = counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
+    &counts[..last.max(ALWAYS_STORED)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::referrer::EntryKind;
+
+    #[test]
+    fn a_count_that_earlier_versions_do_not_have_is_stored_once_it_is_not_zero() {
+        assert_eq!(stored(&[0, 0, 0, 0, 0]), [0, 0, 0]);
+        assert_eq!(stored(&[1, 0, 2, 0, 3]), [1, 0, 2, 0, 3]);
+        assert_eq!(stored(&[1, 0, 0, 3, 0]), [1, 0, 0, 3]);
+    }
 
     #[test]
     fn the_table_of_attachments_is_part_of_the_stored_data() {

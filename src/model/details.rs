@@ -149,7 +149,7 @@ impl fmt::Display for Details {
         let Self { version, edition, edited_at, counts, references } = self;
         let edited_at = edited_at.map_or(0, Timestamp::as_millis);
         write!(formatter, "{version} {edition} {edited_at}")?;
-        for count in counts.in_order() {
+        for count in counts.stored() {
             write!(formatter, " {count}")?;
         }
         write!(formatter, "{references}")

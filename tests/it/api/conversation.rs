@@ -104,7 +104,12 @@ async fn a_count_that_an_earlier_version_did_not_have_begins_at_zero() {
     reply(&world, &bob, &id).await;
     assert_eq!(counts().await, [1, 0, 0]);
     let details: String = world.redis.raw(&["HGET", "ff:{p1}:post", "details"]);
-    assert_eq!(details, "2 0 0 0 1 tags=rust");
+    assert_eq!(details, "2 0 0 0 1 0 tags=rust");
+    // A later version had a seventh number.
+    world.redis.raw::<u64>(&["HSET", "ff:{p1}:post", "details", "2 0 0 0 1 0 9 tags=rust"]);
+    reply(&world, &bob, &id).await;
+    let details: String = world.redis.raw(&["HGET", "ff:{p1}:post", "details"]);
+    assert_eq!((details.as_str(), counts().await), ("3 0 0 0 2 0 9 tags=rust", [2, 0, 0]));
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 -- Shared part of the scripts that change the details of a post's record. Details are stored as text: numbers (the version,
 -- the edition, the time of the last edit, and the counts), and then the references.
 
--- The details of a plain post. Earlier versions of Fanfold read as many numbers.
-local PLAIN = '0 0 0 0 0 0'
+-- The details of a plain post. There are always as many numbers, because the first version that had details reads as many.
+local PLAIN, LEAST = '0 0 0 0 0 0', 6
 
 -- Returns the text of references without those that belong to the content.
 local function without_content(rest) return (string.gsub(rest, ' tags=%S+', '')) end
@@ -15,9 +15,11 @@ local function read_details(text)
   return numbers, rest
 end
 
--- Returns details as text, with the next version.
+-- Returns details as text, with the next version, and without counts of zero at the end that need not be stored: see
+-- `model::attachment`.
 local function next_details(numbers, rest)
   numbers[1] = numbers[1] + 1
+  while #numbers > LEAST and numbers[#numbers] == 0 do numbers[#numbers] = nil end
   for index, number in ipairs(numbers) do numbers[index] = string.format('%.0f', number) end
   return table.concat(numbers, ' ') .. rest
 end
@@ -25,7 +27,7 @@ end
 -- Raises the version, and changes the count at this position. A record that an earlier version has written may lack it.
 local function change_details(key, position, change)
   local numbers, rest = read_details(redis.call('HGET', key, 'details'))
-  for missing = #numbers + 1, position do numbers[missing] = 0 end
+  for missing = #numbers + 1, math.max(position, LEAST) do numbers[missing] = 0 end
   numbers[position] = math.max(0, numbers[position] + change)
   redis.call('HSET', key, 'details', next_details(numbers, rest))
 end
