@@ -188,6 +188,7 @@ fields! {
     value repost_count "repostCount": i32 = |post| number(post.record.details.counts.of(ReferrerKind::Repost));
     resolver "they are loaded" {
         /// True if the viewer has reposted the post; false for an anonymous request; null if temporarily unavailable.
+        #[graphql(directive = cache_control::apply(Private))]
         async fn viewer_has_reposted(&self) -> Option<Result<bool, Error>> {
             Some(self.scope.visible().has_reposted(self.record.id).boxed().await)
         }

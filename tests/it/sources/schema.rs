@@ -42,3 +42,21 @@ fn everything_in_the_schema_is_described() {
         }
     }
 }
+
+/// A gateway that caches answers gives those of public types to everyone.
+#[test]
+fn fields_about_the_viewer_are_private() {
+    let sdl = fanfold::graphql::sdl();
+    let (mut of_public, mut public) = (false, Vec::new());
+    for line in sdl.lines() {
+        if !line.starts_with(' ') {
+            of_public = line.contains("@cacheControl(scope: PUBLIC)");
+        }
+        let name = line.trim_start().split([':', '(']).next().unwrap_or_default();
+        let is_about_viewer = name.starts_with("viewer") && name.chars().all(char::is_alphanumeric);
+        if of_public && is_about_viewer && !line.contains("@cacheControl(scope: PRIVATE)") {
+            public.push(line.trim());
+        }
+    }
+    assert!(public.is_empty(), "apply `cache_control::apply(Private)` to {public:?}");
+}
