@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fanfold::app::account::export::page::Section;
 use rand::RngExt as _;
 use serde_json::Value;
 
@@ -45,18 +46,10 @@ fn complete(text: &str) -> &str {
     &text[..text.rfind('\n').map_or(0, |end| end + 1)]
 }
 
-const TYPES: [&str; 10] = [
-    "account",
-    "session",
-    "following",
-    "follower",
-    "followRequestSent",
-    "followRequestReceived",
-    "block",
-    "mute",
-    "post",
-    "end",
-];
+/// Returns the types of the lines, in order.
+fn types() -> Vec<&'static str> {
+    Section::ALL.into_iter().map(|section| section.records().0).chain(["end"]).collect()
+}
 
 #[tokio::test]
 async fn an_export_is_complete_against_the_naive_model_wherever_it_is_cut() {
@@ -68,14 +61,15 @@ async fn an_export_is_complete_against_the_naive_model_wherever_it_is_cut() {
     let whole = download(world, &path, None).await;
     let lines = parse(&whole);
     assert_eq!(sorted(&of_model(&lines)), sorted(&random.expected()));
-    for kind in TYPES {
-        assert!(lines.iter().any(|line| line["type"] == kind), "there is no {kind}");
+    let types = types();
+    for kind in &types {
+        assert!(lines.iter().any(|line| line["type"] == *kind), "there is no {kind}");
     }
     for kind in ["following", "follower", "post"] {
         assert!(lines.iter().filter(|line| line["type"] == kind).count() > 100, "several pages of {kind}");
     }
     let order: Vec<usize> =
-        lines.iter().map(|line| TYPES.iter().position(|kind| line["type"] == *kind).unwrap()).collect();
+        lines.iter().map(|line| types.iter().position(|kind| line["type"] == *kind).unwrap()).collect();
     assert!(order.is_sorted(), "{order:?}");
     assert_eq!(whole.lines().last(), Some("{\"type\":\"end\"}"));
     // Cut anywhere, the download continues with the next line.
