@@ -175,12 +175,14 @@ impl App {
     }
 
     /// Writes mutes without an end: pairs of a user and another whom they mute since `at`. Mutes beyond the limit are
-    /// left out. Makes two round trips for any number of mutes; none for no mutes.
+    /// left out. Makes three round trips for any number of mutes; none for no mutes.
     pub async fn import_mutes(&self, mutes: &[(UserId, UserId)], at: Timestamp) -> Result<(), Error> {
         if mutes.is_empty() {
             return Ok(());
         }
         self.enter(Feature::Exclusions).await?;
+        // First, so that an erasure finds each mute, also after an interrupted import.
+        self.add_ties(mutes).await?;
         let limit = self.0.rules.relation.relation_mute_limit;
         let mute = Mute { since: at, until: None, scope: MuteScope::All };
         let write = |&(user, other): &_| exclusion::mute(self.keys(), user, other, mute, limit);

@@ -107,6 +107,8 @@ fn a_demo_world_is_created_once() {
     let again = demo();
     assert!(again.contains("users:   60, of which 0 are new"), "{again}");
     assert!(again.contains("posts:   480, of which 0 are new"), "{again}");
+    let check = fanfold(&["check", "--redis-url", &redis.url()]);
+    assert!(text(&check.stdout).contains("all is well"), "{}", text(&check.stdout));
 }
 
 #[test]
