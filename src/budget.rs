@@ -215,8 +215,8 @@ pub fn spend(resource: Resource, amount: u64) -> Result<(), Exceeded> {
     current(|budget| budget.spend(resource, amount)).unwrap_or(Ok(()))
 }
 
-/// Gives an amount that the current operation has spent back to its budget: one that must not show in what the operation
-/// costs, because it depends on what the viewer may not see.
+/// Gives an amount that the current operation has spent back to its budget: one that must not show in what the
+/// operation costs, because it depends on what the viewer may not see.
 pub fn refund(resource: Resource, amount: u64) {
     current(|budget| budget.refund(resource, amount));
 }

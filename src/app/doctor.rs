@@ -1,4 +1,5 @@
-//! Rules for `fanfold doctor`: what is right and what is wrong in the set-up of Redis and the archive, and the remedies.
+//! Rules for `fanfold doctor`: what is right and what is wrong in the set-up of Redis and the archive, and the
+//! remedies.
 //!
 //! The set-up that these rules find right is that of `docs/operating.md`, and of Fanfold's own Redis. Not here: how
 //! Redis is asked (`store::diagnosis`), and the checks of the machine (`cli::doctor`).

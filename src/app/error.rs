@@ -25,8 +25,8 @@ pub enum Error {
     Broken(#[from] Broken),
 }
 
-/// Returns the message of an error, followed by those of its causes. Omits the message of a cause that the error before it
-/// repeats.
+/// Returns the message of an error, followed by those of its causes. Omits the message of a cause that the error before
+/// it repeats.
 pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut last = error.to_string();
     let mut text = last.clone();
@@ -128,8 +128,8 @@ impl RuleViolation {
     }
 }
 
-/// Passes the kinds of rule violations, with their descriptions in the API, and their names if these differ, to a macro that
-/// declares an enum of them.
+/// Passes the kinds of rule violations, with their descriptions in the API, and their names if these differ, to a macro
+/// that declares an enum of them.
 macro_rules! reasons {
     ($declare:ident) => {
         $declare! {
@@ -149,8 +149,8 @@ macro_rules! reasons {
             Suspended,
             /// The account is suspended or deleted, so that a moderator cannot do this.
             Inactive,
-            /// The viewer, or the user concerned, signs in with the tokens of another application, which manages passwords and
-            /// sign-out.
+            /// The viewer, or the user concerned, signs in with the tokens of another application, which manages
+            /// passwords and sign-out.
             ExternalSignIn,
             /// The viewer cannot do this to themselves.
             Oneself = "SELF",
@@ -158,7 +158,8 @@ macro_rules! reasons {
             Moderator,
             /// The viewer blocks the user; unblock them first.
             Blocked,
-            /// The viewer already follows the maximum number of users, counting those whom the viewer has requested to follow.
+            /// The viewer already follows the maximum number of users, counting those whom the viewer has requested to
+            /// follow.
             FollowLimit,
             /// The list has reached its maximum length, for example of muted users, or of pending recovery codes of a
             /// moderator.

@@ -190,8 +190,8 @@ impl App {
         Ok(())
     }
 
-    /// Returns the ids of each user's posts, oldest first; `None` for an archived post. Makes one round trip per thousand
-    /// users.
+    /// Returns the ids of each user's posts, oldest first; `None` for an archived post. Makes one round trip per
+    /// thousand users.
     pub async fn posts_of(&self, authors: &[UserId]) -> Result<Vec<Vec<Option<PostId>>>, Error> {
         let all = Window { direction: Direction::Forward, size: MOST_HOT, from: None };
         let mut posts = Vec::with_capacity(authors.len());

@@ -14,8 +14,8 @@ impl App {
         operations.into_iter().map(|operation| Intent { operation, token: self.rng().nonce() }).collect()
     }
 
-    /// Performs an operation under these intents, which it drops if the operation succeeds. If it fails or is interrupted,
-    /// they stay, and the repairer finishes the operation. Makes two round trips more than the operation.
+    /// Performs an operation under these intents, which it drops if the operation succeeds. If it fails or is
+    /// interrupted, they stay, and the repairer finishes the operation. Makes two round trips more than the operation.
     ///
     /// The operation is a closure, because a future that is passed on would be stored twice.
     pub(super) async fn under_intents<T>(

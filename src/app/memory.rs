@@ -184,7 +184,8 @@ impl<'a> Sampler<'a> {
         occupied.chain(shards(self.keys().name_shards(), MAX_SHARDS as u64)).collect()
     }
 
-    /// Measures posts that are not deleted, and what is attached to them. Reposts are stored with their authors as well.
+    /// Measures posts that are not deleted, and what is attached to them. Reposts are stored with their authors as
+    /// well.
     async fn posts(&self) -> Result<Vec<Footprint>, Error> {
         let (posts, last) = self.sampled_posts().await?;
         let records = self.send(posts.iter().map(|post| post::read(self.keys(), *post))).await?;

@@ -88,8 +88,8 @@ impl App {
         };
         let password = PasswordAttempt::new(password);
         let slot = self.0.passwords.enter(source(username, from)).await?;
-        // The password may change during verification; the next attempt reads the new password. So does an attempt after
-        // a deletion of the account was cancelled.
+        // The password may change during verification; the next attempt reads the new password. So does an attempt
+        // after a deletion of the account was cancelled.
         for _ in 0..3 {
             let (user, attempt) = self.user_to_verify(username, from).await?;
             let (hash, rejection) = self.password_to_verify(user, &attempt).await?;
@@ -210,8 +210,8 @@ impl App {
         (Opened { token, viewer }, stored)
     }
 
-    /// Ends the session that authenticated the request. Makes one round trip. Fails for a viewer without a session, whose
-    /// token stays valid until it expires.
+    /// Ends the session that authenticated the request. Makes one round trip. Fails for a viewer without a session,
+    /// whose token stays valid until it expires.
     pub async fn logout(&self, viewer: &Viewer) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
         let token = signed_in.session_credential()?.token;
@@ -282,8 +282,8 @@ impl App {
         }
     }
 
-    /// Checks the viewer's current password before a step that a stolen session must not take. A viewer who signs in with
-    /// the tokens of another application has no password, and needs none. Otherwise, makes two round trips and one
+    /// Checks the viewer's current password before a step that a stolen session must not take. A viewer who signs in
+    /// with the tokens of another application has no password, and needs none. Otherwise, makes two round trips and one
     /// password verification, under the limits of a changed password; see [`Self::login`] for passwords as typed.
     pub(super) async fn confirm_password(
         &self,

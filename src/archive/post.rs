@@ -139,8 +139,8 @@ impl Archive {
         Ok(rows)
     }
 
-    /// Reads the ids of the posts with details among the first `most` rows above `after`, in ascending order. Also returns
-    /// the id of the last of these rows; `None` if there are no further rows.
+    /// Reads the ids of the posts with details among the first `most` rows above `after`, in ascending order. Also
+    /// returns the id of the last of these rows; `None` if there are no further rows.
     pub async fn detailed_after(&self, after: u64, most: usize) -> Result<(Vec<PostId>, Option<u64>), Error> {
         let (ids, last) = self
             .ask("archive: detailed", READ_TIMEOUT, async |lease| {

@@ -1,5 +1,5 @@
-//! Storage of the lists of posts that refer to archived posts: replies, posts that quote them, and reposts, each divided
-//! into listed, limited and withheld entries.
+//! Storage of the lists of posts that refer to archived posts: replies, posts that quote them, and reposts, each
+//! divided into listed, limited and withheld entries.
 //!
 //! Not here: replacing whole lists when posts are archived (`archive::write`).
 
@@ -66,9 +66,9 @@ const AFTER: (&str, &str) = ("<", "DESC");
 const FROM_AFTER: (&str, &str) = ("<=", "DESC");
 
 impl Archive {
-    /// Makes the entry of a post in the lists of an archived post one of this kind, moved from another list if it is there;
-    /// or removes it. Counts listed entries. Idempotent. Returns false if the post that has the lists is not in the archive,
-    /// or deleted.
+    /// Makes the entry of a post in the lists of an archived post one of this kind, moved from another list if it is
+    /// there; or removes it. Counts listed entries. Idempotent. Returns false if the post that has the lists is not in
+    /// the archive, or deleted.
     pub async fn refer(&self, referral: &Referral, entry: Option<EntryKind>) -> Result<bool, Error> {
         let Referral { kind, target: post, referrer, .. } = *referral;
         let [target, referrer] = [post, referrer].map(|post| number(post.get()));
@@ -115,8 +115,8 @@ impl Archive {
         .await
     }
 
-    /// Corrects the details of an archived post, unless they have changed since they were read. Returns true if they are
-    /// corrected.
+    /// Corrects the details of an archived post, unless they have changed since they were read. Returns true if they
+    /// are corrected.
     pub async fn correct_details(
         &self,
         post: PostId,
@@ -254,7 +254,8 @@ impl ReferrerPage {
         EntryList { target: self.target, kind: self.kind, entries }
     }
 
-    /// Returns the listed entries of the page and one more at each end; and its limited entries, as the answer after theirs.
+    /// Returns the listed entries of the page and one more at each end; and its limited entries, as the answer after
+    /// theirs.
     fn ranges(&self, answer: usize) -> impl Iterator<Item = Range> {
         let Window { direction, size, from } = self.window;
         let (within, behind) = match direction {

@@ -31,9 +31,9 @@ pub struct Lists {
 const LISTS: [(&str, &str); 2] = [("referrers", "target"), ("edits", "post")];
 
 impl Archive {
-    /// Writes posts and tombstones atomically. A post replaces an earlier version of itself, and `lists` its lists; of the
-    /// same version, a write may complete the delivery. A later version stays unchanged. A tombstone stays a tombstone.
-    /// Writing a tombstone for an existing post turns the post into a tombstone, without lists.
+    /// Writes posts and tombstones atomically. A post replaces an earlier version of itself, and `lists` its lists; of
+    /// the same version, a write may complete the delivery. A later version stays unchanged. A tombstone stays a
+    /// tombstone. Writing a tombstone for an existing post turns the post into a tombstone, without lists.
     pub async fn write(
         &self,
         posts: &[Post],
@@ -148,7 +148,8 @@ fn delivery_columns(delivery: Delivery) -> (&'static str, Option<i64>) {
     }
 }
 
-/// Returns true if a post replaces the version of it that is in the archive. `locked` has the author and version of rows.
+/// Returns true if a post replaces the version of it that is in the archive. `locked` has the author and version of
+/// rows.
 fn is_replaced(post: &Post, locked: &HashMap<i64, (i64, i64)>) -> bool {
     locked.get(&number(post.id.get())).is_some_and(|&(author, version)| {
         author == number(post.author.get()) && version < number(post.details.version)

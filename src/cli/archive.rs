@@ -31,8 +31,8 @@ enum Command {
 
 /// Moves old posts and the visitor counts of past days from Redis to the archive.
 ///
-/// Servers do this themselves, unless they run with --archive-in-server off. Any number of these processes may run, with
-/// or without servers. If a process stops, another finishes its work. Exits on SIGINT and SIGTERM.
+/// Servers do this themselves, unless they run with --archive-in-server off. Any number of these processes may run,
+/// with or without servers. If a process stops, another finishes its work. Exits on SIGINT and SIGTERM.
 #[derive(Args, Debug)]
 struct Run {
     /// Exit when nothing is left to archive.

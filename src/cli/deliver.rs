@@ -15,9 +15,9 @@ use crate::config::{DataConfig, LogConfig};
 
 /// Delivers posts to home timelines.
 ///
-/// Servers do this themselves, unless they run with --delivery-in-server off. Any number of these processes may run, with
-/// or without servers, on any machine that can reach Redis. If a process stops, another finishes its work. Exits on
-/// SIGINT and SIGTERM.
+/// Servers do this themselves, unless they run with --delivery-in-server off. Any number of these processes may run,
+/// with or without servers, on any machine that can reach Redis. If a process stops, another finishes its work. Exits
+/// on SIGINT and SIGTERM.
 #[derive(Args, Debug)]
 pub(super) struct Deliver {
     /// Exit when nothing is left to deliver.

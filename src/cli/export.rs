@@ -25,8 +25,8 @@ const LONGEST_LINE: u64 = 65_536;
 
 /// Exports the data of a user as JSON Lines: profile, sessions, follows, blocks, mutes and posts.
 ///
-/// The command also exports the data of suspended users. If FILE is an export of the user that was interrupted, the command
-/// continues it.
+/// The command also exports the data of suspended users. If FILE is an export of the user that was interrupted, the
+/// command continues it.
 #[derive(Args, Debug)]
 pub(super) struct Export {
     /// The username or number of the user.
@@ -88,7 +88,8 @@ fn unusable(path: &Path, error: &io::Error) -> Box<dyn Error + Send + Sync> {
     format!("cannot write {}: {error}", path.display()).into()
 }
 
-/// Opens the file at the end of its last complete line. Returns the cursor of that line; `None` if the file has no lines.
+/// Opens the file at the end of its last complete line. Returns the cursor of that line; `None` if the file has no
+/// lines.
 fn open(
     path: &Path,
     force: bool,
@@ -116,8 +117,8 @@ fn open(
     Ok((file, after))
 }
 
-/// Returns the length of the complete lines of an interrupted export, and the cursor of the last one; `None` if the file is
-/// empty. Fails if the file is anything else.
+/// Returns the length of the complete lines of an interrupted export, and the cursor of the last one; `None` if the
+/// file is empty. Fails if the file is anything else.
 fn find_end(
     file: &mut File,
     path: &Path,

@@ -13,8 +13,8 @@ use crate::config::DataConfig;
 /// Reports the memory that each kind of data takes in Redis.
 ///
 /// Measures a sample of each kind, and extrapolates. Writes nothing, and may run alongside a server. A follow counts in
-/// both lists that contain it. A reply or quote is its entry in the list of the post that it refers to. Visits are those
-/// of the last day that had a visitor.
+/// both lists that contain it. A reply or quote is its entry in the list of the post that it refers to. Visits are
+/// those of the last day that had a visitor.
 #[derive(Args, Debug)]
 pub(super) struct Memory {
     /// Print JSON.

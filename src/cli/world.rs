@@ -186,8 +186,8 @@ fn pairs(ids: &[UserId], pairs: &[(u32, u32)]) -> Vec<(UserId, UserId)> {
     pairs.iter().map(|(user, other)| (ids[*user as usize], ids[*other as usize])).collect()
 }
 
-/// Publishes and delivers the posts that do not exist yet. An author's posts always come in the same order, so that if an
-/// author already has N posts, the first N are skipped.
+/// Publishes and delivers the posts that do not exist yet. An author's posts always come in the same order, so that if
+/// an author already has N posts, the first N are skipped.
 ///
 /// A post needs the ids of those to which it refers. Posts are therefore published in waves: a post that refers to one
 /// of the current wave begins the next.

@@ -21,11 +21,11 @@ pub struct ListenConfig {
     #[arg(alias = "listen")]
     pub http_listen: ListenAddress,
 
-    /// Address of /metrics, /healthz and /readyz, like --http-listen; off disables them [default: 127.0.0.1, with the port
-    /// after that of --http-listen].
+    /// Address of /metrics, /healthz and /readyz, like --http-listen; off disables them [default: 127.0.0.1, with the
+    /// port after that of --http-listen].
     ///
-    /// All who can reach this address can read the metrics. If --http-listen has port 0, so has the default; if it is a Unix
-    /// socket, the default port is 8081.
+    /// All who can reach this address can read the metrics. If --http-listen has port 0, so has the default; if it is a
+    /// Unix socket, the default port is 8081.
     #[arg(long, value_name = "ADDRESS", env = "FANFOLD_HTTP_ADMIN_LISTEN")]
     pub http_admin_listen: Option<AdminListen>,
 }

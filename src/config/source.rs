@@ -166,8 +166,8 @@ fn variables(arg: &Arg) -> Option<impl Iterator<Item = String>> {
 }
 
 /// Returns the variables of the environment that no option of a command or its subcommands has, but whose names are
-/// nearly those of one: each with the name that it probably means. Orchestrators set others that begin like them, such as
-/// `FANFOLD_SERVICE_HOST`.
+/// nearly those of one: each with the name that it probably means. Orchestrators set others that begin like them, such
+/// as `FANFOLD_SERVICE_HOST`.
 #[must_use]
 pub fn misspelt_variables(command: &Command) -> Vec<(String, String)> {
     let mut known = Vec::new();

@@ -136,8 +136,8 @@ impl Deployment {
         addresses(config).map(drop)
     }
 
-    /// Connects to the servers, so that a wrong address fails immediately, with its full cause. In a cluster, a new master
-    /// of the slot `watched` counts as a change ([`Self::changes`]).
+    /// Connects to the servers, so that a wrong address fails immediately, with its full cause. In a cluster, a new
+    /// master of the slot `watched` counts as a change ([`Self::changes`]).
     pub(crate) async fn connect(config: &RedisConfig, watched: u16) -> Result<Self, OpenError> {
         let size = config.redis_connections;
         let server = match addresses(config)? {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-/// A failure of a command or of a connection. Cheap to clone: one broken connection fails all commands that wait for it.
+/// A failure of a command or of a connection. Cheap to clone: one broken connection fails all commands that wait for
+/// it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// No response, or a temporary error response. A retry may succeed.

@@ -16,8 +16,8 @@
 //! All waiting callers fail, and so do all later ones: a connection never recovers. A malformed reply breaks it too,
 //! since no later reply could be attributed.
 //!
-//! A server that refuses a client, because it has too many, or because it is in protected mode, sends an error before it
-//! closes the connection. The callers' error then has that message.
+//! A server that refuses a client, because it has too many, or because it is in protected mode, sends an error before
+//! it closes the connection. The callers' error then has that message.
 //!
 //! # When Redis pushes messages
 //! A connection with a [`Listener`] speaks RESP3, in which Redis sends messages that no caller asked for. The listener

@@ -21,8 +21,9 @@ pub(super) struct Local;
 
 /// Returns the IP address of the client that sent a request; `None` if neither the peer nor a proxy names one.
 ///
-/// This is the peer's address, unless the peer is a trusted proxy or connected to a Unix socket. Each proxy appends the address from which it
-/// received the request, so the header is reliable from its end backwards, up to the first untrusted address.
+/// This is the peer's address, unless the peer is a trusted proxy or connected to a Unix socket. Each proxy appends the
+/// address from which it received the request, so the header is reliable from its end backwards, up to the first
+/// untrusted address.
 pub(super) fn of(headers: &HeaderMap, extensions: &Extensions, trusted: &[IpNet]) -> Option<Address> {
     let peer = extensions.get::<ConnectInfo<SocketAddr>>();
     let mut nearest = peer.map(|ConnectInfo(peer)| peer.ip().to_canonical());

@@ -1,4 +1,5 @@
-//! Reads the token of a session or of an existing application. It is accepted in `Authorization: Bearer …` and nowhere else.
+//! Reads the token of a session or of an existing application. It is accepted in `Authorization: Bearer …` and nowhere
+//! else.
 //!
 //! # Why no cookie
 //! A browser adds cookies, but not this header, to requests that other sites make.

@@ -1,11 +1,11 @@
 //! Serves the downloads of exports: an account's data as JSON Lines.
 //!
-//! A page of the export is read once the client has taken the previous one, so a slow client costs the memory of a page.
-//! A download that the server ends early has no last line, and its body is cut, so that clients notice. They continue
-//! after the cursor of the last line that they have.
+//! A page of the export is read once the client has taken the previous one, so a slow client costs the memory of a
+//! page. A download that the server ends early has no last line, and its body is cut, so that clients notice. They
+//! continue after the cursor of the last line that they have.
 //!
-//! The token is part of the path. No log and no trace contains it, and `Referrer-Policy` keeps browsers from sending it to
-//! other sites.
+//! The token is part of the path. No log and no trace contains it, and `Referrer-Policy` keeps browsers from sending it
+//! to other sites.
 
 use std::io;
 use std::sync::Arc;
@@ -64,8 +64,8 @@ pub(super) async fn download(
 
 async fn respond(server: &Arc<Server>, token: &str, request: Request, id: &RequestId) -> Response {
     let mut account = Account::begin(request.method());
-    // A link on another site may lead here: the token is a secret, and browsers add none. But only the scripts of allowed
-    // origins can read the response.
+    // A link on another site may lead here: the token is a secret, and browsers add none. But only the scripts of
+    // allowed origins can read the response.
     let origin = origin::judge(request.headers(), &server.config).ok();
     let executed = safely(open(server, token, request, id, &mut account), id).await;
     let reply = executed.unwrap_or_else(|failure| Reply {
@@ -162,8 +162,8 @@ struct Portion {
     is_last: bool,
 }
 
-/// Returns a body of the first page and those that follow. A task reads them, so that the seat is free again if the client
-/// does not take a page in time.
+/// Returns a body of the first page and those that follow. A task reads them, so that the seat is free again if the
+/// client does not take a page in time.
 fn body(server: &Arc<Server>, download: Download, first: String, id: RequestId, seat: Seat) -> Body {
     let (sender, receiver) = mpsc::channel(1);
     let portion = Portion { text: first, is_last: download.export().is_complete() };

@@ -138,8 +138,8 @@ impl Peers {
         Arc::new(Self { is_proxy, most, most_of_address, began, open })
     }
 
-    /// Admits a connection from an address, or on a Unix socket. The connection is ordinary if there is room or idle connections can be
-    /// closed, otherwise spare if the limit on spare connections allows it.
+    /// Admits a connection from an address, or on a Unix socket. The connection is ordinary if there is room or idle
+    /// connections can be closed, otherwise spare if the limit on spare connections allows it.
     pub(super) fn enter(self: &Arc<Self>, from: Option<IpAddr>) -> Result<Entry, Full> {
         let address = from.filter(|from| !(self.is_proxy)(*from)).map(Address::from);
         let mut open = self.lock();

@@ -6,11 +6,11 @@
 //! milliseconds.
 //!
 //! # What a client can hold
-//! A message must arrive in time from its first byte, and occupies a [`Share`] until the next one is received. The library
-//! keeps a buffer as large as the largest frame that it has read: after a large one, it is replaced by a new one. That
-//! needs an empty buffer, and the library does not report what it has read ahead. So it is computed from the number of
-//! bytes read and the sizes of messages. For a client that divides messages into frames, or sends the next message at
-//! once, the number is too high and the buffer stays; it then counts as memory of the client.
+//! A message must arrive in time from its first byte, and occupies a [`Share`] until the next one is received. The
+//! library keeps a buffer as large as the largest frame that it has read: after a large one, it is replaced by a new
+//! one. That needs an empty buffer, and the library does not report what it has read ahead. So it is computed from the
+//! number of bytes read and the sizes of messages. For a client that divides messages into frames, or sends the next
+//! message at once, the number is too high and the buffer stays; it then counts as memory of the client.
 //!
 //! Not here: the subprotocol (`http::socket`).
 

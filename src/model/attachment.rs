@@ -99,9 +99,9 @@ impl AttachmentCounts {
 /// Number of counts that are always stored, because the first version that had any reads as many.
 const ALWAYS_STORED: usize = 3;
 
-/// Returns the counts without those of zero at the end that need not be stored. So the details of a post that an earlier
-/// version has written are printed as they were read, although this version has more counts. Scripts do the same, see
-/// `store/lua/part/details.lua`.
+/// Returns the counts without those of zero at the end that need not be stored. So the details of a post that an
+/// earlier version has written are printed as they were read, although this version has more counts. Scripts do the
+/// same, see `store/lua/part/details.lua`.
 fn stored(counts: &[u64]) -> &[u64] {
     let last = counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
     &counts[..last.max(ALWAYS_STORED)]

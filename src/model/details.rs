@@ -38,8 +38,8 @@ pub struct References {
     pub quoted: Option<PostId>,
     /// The reposted post. A repost has no text of its own.
     pub original: Option<PostId>,
-    /// The tags of the text, as [`Tag`](crate::model::entity::Tag) identifies them. Users whom the text mentions are not
-    /// stored, so that nothing remains of an account that is erased.
+    /// The tags of the text, as [`Tag`](crate::model::entity::Tag) identifies them. Users whom the text mentions are
+    /// not stored, so that nothing remains of an account that is erased.
     pub tags: Vec<Box<str>>,
 }
 

@@ -79,8 +79,8 @@ impl Edit {
         Digest::of([Some(self.post.to_string().as_str()), Some(self.content.as_str())])
     }
 
-    /// Returns true if nothing is left to do: the edit has been made, or it changes nothing. `text_of` returns the text of
-    /// an edition, which never changes, up to the current one; `None` if it is not kept.
+    /// Returns true if nothing is left to do: the edit has been made, or it changes nothing. `text_of` returns the text
+    /// of an edition, which never changes, up to the current one; `None` if it is not kept.
     ///
     /// An edition that is not kept counts as made: later editions would have replaced it in any case.
     pub fn is_settled<'a>(&self, current: u32, text_of: impl Fn(u32) -> Option<&'a str>) -> bool {

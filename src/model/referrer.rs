@@ -167,8 +167,8 @@ pub struct EntryPage {
 }
 
 impl EntryPage {
-    /// Creates a page. `limited` has the limited entries next to its position in list order, of which one more than `most`
-    /// was requested.
+    /// Creates a page. `limited` has the limited entries next to its position in list order, of which one more than
+    /// `most` was requested.
     #[must_use]
     pub fn new(
         listed: Page<PostId>,

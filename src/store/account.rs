@@ -1,8 +1,8 @@
 //! Storage of the states of accounts, and of the jobs that make other data follow them.
 //!
-//! An account is inactive if its record has no `username`, but an `inactive_username`: a read of the record finds no such
-//! user, and needs no further field. The index of names, the set of inactive users and the lists of others follow, in
-//! slots of their own. A job records that work until it is done.
+//! An account is inactive if its record has no `username`, but an `inactive_username`: a read of the record finds no
+//! such user, and needs no further field. The index of names, the set of inactive users and the lists of others follow,
+//! in slots of their own. A job records that work until it is done.
 //!
 //! Not here: the order of the writes (`app::account`).
 
@@ -71,8 +71,8 @@ pub fn read(keys: &Keys, user: UserId) -> Command<Option<Account>> {
     )
 }
 
-/// Begins to erase an account whose deletion was due by `now`, and cannot be cancelled from then on. Returns the username;
-/// `None` if the account is not to be erased.
+/// Begins to erase an account whose deletion was due by `now`, and cannot be cancelled from then on. Returns the
+/// username; `None` if the account is not to be erased.
 pub fn begin_erasure(keys: &Keys, user: UserId, now: Timestamp) -> Command<Option<String>> {
     call(&script::BEGIN_ERASURE).key(&keys.user(user)).arg(now.as_millis()).reply()
 }

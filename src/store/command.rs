@@ -158,8 +158,8 @@ pub(super) fn command(name: &str) -> Builder {
     Builder::begin(name, Arguments::default())
 }
 
-/// Starts building a script call: keys first, then arguments. In tests, there must be as many keys as the script's header
-/// lists.
+/// Starts building a script call: keys first, then arguments. In tests, there must be as many keys as the script's
+/// header lists.
 pub(super) fn call(script: &'static Script) -> Builder {
     Builder { arguments: Arguments::default(), keys: 0, tag: None, slot: None, script: Some(script) }
 }

@@ -40,8 +40,8 @@ fn with_shards(set: &Key<CompactSet>, call: Builder, shards: impl Iterator<Item 
     shards.fold(call, |call, shard| call.key(&set.shard(shard)))
 }
 
-/// Adds all keys with which a script looks up or changes these members: those of the newest members and of the number of
-/// members, and for each member those of the shards that may contain it.
+/// Adds all keys with which a script looks up or changes these members: those of the newest members and of the number
+/// of members, and for each member those of the shards that may contain it.
 pub(super) fn with_keys(
     set: &Key<CompactSet>,
     call: Builder,

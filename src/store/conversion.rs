@@ -1,4 +1,5 @@
-//! How far the lists of referrers of a store that earlier versions have written are converted. It is part of the layout.
+//! How far the lists of referrers of a store that earlier versions have written are converted. It is part of the
+//! layout.
 //!
 //! Not here: the conversion (`app::check::conversion`).
 

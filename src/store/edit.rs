@@ -1,5 +1,5 @@
-//! Storage of edits of posts: the earlier versions of a post, in its slot as long as its record is in Redis. Afterwards,
-//! they are in the archive.
+//! Storage of edits of posts: the earlier versions of a post, in its slot as long as its record is in Redis.
+//! Afterwards, they are in the archive.
 //!
 //! Not here: the record (`store::post`), the idempotency keys of edits (`store::draft`), and the order of the steps
 //! (`app::post::edit`).
@@ -13,8 +13,8 @@ use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::script;
 
-/// Replaces the text of a hot post, and keeps the replaced version. `None` if the post has no record. If sent twice, the
-/// second outcome is a conflict.
+/// Replaces the text of a hot post, and keeps the replaced version. `None` if the post has no record. If sent twice,
+/// the second outcome is a conflict.
 pub fn edit(keys: &Keys, author: UserId, edit: &Edit, now: Timestamp) -> Command<Option<Edited>> {
     let Edit { post, replaced, content } = edit;
     let call = call(&script::EDIT_POST).key(&keys.post(*post)).key(&keys.edits(*post));

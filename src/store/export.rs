@@ -1,7 +1,8 @@
 //! Storage of the export that a user may download: one string per user, which expires with it.
 //!
-//! The value is `expires ⇥ token ⇥ session ⇥ session's token`, or `expires ⇥ token ⇥ subject ⇥ subject ⇥ key` if a token
-//! of an existing application requested the export. The time is in milliseconds, and the tokens are SHA-256 hashes.
+//! The value is `expires ⇥ token ⇥ session ⇥ session's token`, or `expires ⇥ token ⇥ subject ⇥ subject ⇥ key` if a
+//! token of an existing application requested the export. The time is in milliseconds, and the tokens are SHA-256
+//! hashes.
 //!
 //! Not here: the data of an export, which is not stored (`app::account::export`).
 

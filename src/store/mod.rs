@@ -338,8 +338,8 @@ impl Store {
         Ok(servers.iter().map(|info| info.get::<u64>("used_memory")).sum())
     }
 
-    /// Returns the memory that the fullest server uses, and its limit, in bytes; `None` if no server reports them. Makes
-    /// one round trip.
+    /// Returns the memory that the fullest server uses, and its limit, in bytes; `None` if no server reports them.
+    /// Makes one round trip.
     pub async fn fullest_memory(&self) -> Option<(u64, u64)> {
         let servers = self.info("memory").await.into_iter().filter_map(|info| diagnosis::memory(&info.ok()?));
         servers.max_by_key(|(used, limit)| u128::from(*used) * 1_000_000 / u128::from(*limit))

@@ -322,9 +322,9 @@ impl FromRedisValue for Erased {
     }
 }
 
-/// Erases a post's content and its lists, but for those that stay on deletion, and leaves a tombstone, if the post belongs
-/// to `author`. With `archived`, the visibility and the references of a post in the archive,
-/// also leaves a tombstone for a post that only the archive contains.
+/// Erases a post's content and its lists, but for those that stay on deletion, and leaves a tombstone, if the post
+/// belongs to `author`. With `archived`, the visibility and the references of a post in the archive, also leaves a
+/// tombstone for a post that only the archive contains.
 pub fn erase(
     keys: &Keys,
     author: UserId,

@@ -1,6 +1,7 @@
-//! Storage of the lists of posts that refer to a post: its replies, the posts that quote it, and its reposts, each divided
-//! into listed, limited and withheld entries. They are in the post's slot as long as its record is in Redis; afterwards,
-//! they are in the archive. The reposts of a deleted post stay in their lists until they are deleted as well.
+//! Storage of the lists of posts that refer to a post: its replies, the posts that quote it, and its reposts, each
+//! divided into listed, limited and withheld entries. They are in the post's slot as long as its record is in Redis;
+//! afterwards, they are in the archive. The reposts of a deleted post stay in their lists until they are deleted as
+//! well.
 //!
 //! Not here: the record (`store::post`), and the order of the steps (`app::post::referral`).
 
@@ -45,7 +46,8 @@ impl FromRedisValue for Referred {
 }
 
 /// Makes the entry of a post in the lists of a hot post one of this kind, moved from another list if it is there; or
-/// removes it. Counts listed entries. Idempotent. Takes `O(log n)`, plus the time to insert the entry before later ones.
+/// removes it. Counts listed entries. Idempotent. Takes `O(log n)`, plus the time to insert the entry before later
+/// ones.
 pub fn refer(keys: &Keys, referral: &Referral, entry: Option<EntryKind>) -> Command<Referred> {
     let Referral { kind, target, referrer, .. } = *referral;
     let refer = with_entries(call(&script::REFER), keys, target, kind);
@@ -59,8 +61,8 @@ fn with_entries(call: Builder, keys: &Keys, post: PostId, kind: ReferrerKind) ->
     keys.entries(post, kind).iter().fold(call.key(&keys.post(post)), Builder::key)
 }
 
-/// Reads a page of a hot post's listed entries, in descending order of id, and up to `limited` limited entries next to the
-/// page's position, in `O(log n + page)`. `None` if the post has no record. Limited entries are not charged: what a
+/// Reads a page of a hot post's listed entries, in descending order of id, and up to `limited` limited entries next to
+/// the page's position, in `O(log n + page)`. `None` if the post has no record. Limited entries are not charged: what a
 /// request costs must not tell of entries that its viewer may not see.
 pub fn page(
     keys: &Keys,
@@ -167,7 +169,8 @@ pub fn kind_of(keys: &Keys, referral: &Referral) -> Command<(bool, Option<EntryK
     })
 }
 
-/// Corrects the details of a hot post, unless they have changed since they were read. Returns true if they are corrected.
+/// Corrects the details of a hot post, unless they have changed since they were read. Returns true if they are
+/// corrected.
 pub fn correct_details(keys: &Keys, post: PostId, read: &Details, right: &Details) -> Command<bool> {
     let correct = call(&script::CORRECT_DETAILS).key(&keys.post(post));
     correct.arg(print_details(read)).arg(print_details(right)).reply()

@@ -98,8 +98,8 @@ pub fn read_all(keys: &Keys, ids: &[ReportId]) -> Command<Vec<Report>> {
     })
 }
 
-/// Reads a portion of the open reports, in no order, from a cursor of a scan; the first one is 0. Returns the next cursor,
-/// which is 0 after the last portion. A report that is open throughout the scan is read at least once.
+/// Reads a portion of the open reports, in no order, from a cursor of a scan; the first one is 0. Returns the next
+/// cursor, which is 0 after the last portion. A report that is open throughout the scan is read at least once.
 pub fn scan(keys: &Keys, cursor: u64) -> Command<(u64, Vec<Report>)> {
     let scan = command("HSCAN").key(&keys.report_records()).arg(cursor).arg("COUNT").arg(SCANNED);
     scan.reply::<(u64, Vec<(u64, String)>)>().walking(SCANNED).map(|(next, records)| {

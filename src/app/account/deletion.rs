@@ -21,9 +21,9 @@ impl App {
         self.0.rules.account.deletion_grace()
     }
 
-    /// Deletes the viewer's account: ends its sessions, and hides it from everyone. Returns the time at which it will be
-    /// erased; until then, signing in with the password cancels the deletion. Fails if the password is wrong. Makes as
-    /// many round trips as [`App::confirm_password`] and [`App::deactivate`].
+    /// Deletes the viewer's account: ends its sessions, and hides it from everyone. Returns the time at which it will
+    /// be erased; until then, signing in with the password cancels the deletion. Fails if the password is wrong. Makes
+    /// as many round trips as [`App::confirm_password`] and [`App::deactivate`].
     pub async fn delete_account(
         &self,
         viewer: &Viewer,
@@ -40,9 +40,9 @@ impl App {
         }
     }
 
-    /// Hides an account from everyone, and erases it at this time, or a minute from now if that is later, when no writer
-    /// that began before writes any more. An account that is to be erased earlier keeps the time. Returns the time given;
-    /// `None` if there is no such user.
+    /// Hides an account from everyone, and erases it at this time, or a minute from now if that is later, when no
+    /// writer that began before writes any more. An account that is to be erased earlier keeps the time. Returns the
+    /// time given; `None` if there is no such user.
     pub(in crate::app) async fn schedule_erasure(
         &self,
         user: UserId,

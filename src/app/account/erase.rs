@@ -1,5 +1,5 @@
-//! Erases accounts whose deletion cannot be cancelled any more: the posts, the follows and blocks on both sides, and all
-//! that others' data contain.
+//! Erases accounts whose deletion cannot be cancelled any more: the posts, the follows and blocks on both sides, and
+//! all that others' data contain.
 //!
 //! 1. Note in the record that the account is being erased.
 //! 2. Delete the posts, hot and archived.
@@ -32,9 +32,9 @@
 //! - visits, because the user's id determines the shard of each day.
 //!
 //! The keys of the slot itself have fixed names, are in a tree, or are named by another key
-//! ([`crate::store::expiring`]); `tests/it/sources/keys.rs` compares the list with all keys. Lists that
-//! all users share are limited (invites) or read some at a time (jobs); open reports are only read if a counter says that
-//! some concern the user.
+//! ([`crate::store::expiring`]); `tests/it/sources/keys.rs` compares the list with all keys. Lists that all users share
+//! are limited (invites) or read some at a time (jobs); open reports are only read if a counter says that some concern
+//! the user.
 //!
 //! A crash of Redis may lose the last tie and keep its mute; `fanfold check --repair` adds ties that are missing.
 //!

@@ -28,9 +28,9 @@ const PAGE: usize = 100;
 const AT_ONCE: usize = 4;
 
 impl App {
-    /// Adds a job, which the workers take over unless this call finishes it within some seconds. The call must check the
-    /// deadline before it writes to the record: if it wrote later than a worker had followed the record, nothing would
-    /// follow this change.
+    /// Adds a job, which the workers take over unless this call finishes it within some seconds. The call must check
+    /// the deadline before it writes to the record: if it wrote later than a worker had followed the record, nothing
+    /// would follow this change.
     pub(super) async fn begin_job(&self, user: UserId) -> Result<(Job, Deadline<'_>), Error> {
         let (jobs, deadline) = self.begin_jobs(&[user]).await?;
         Ok((jobs[0], deadline))
@@ -126,7 +126,8 @@ impl App {
         Ok(done)
     }
 
-    /// Does a job that was due at `due`. Returns false if another process has claimed it, or if it must be repeated later.
+    /// Does a job that was due at `due`. Returns false if another process has claimed it, or if it must be repeated
+    /// later.
     async fn work_on(&self, job: Job, due: Timestamp) -> Result<bool, Error> {
         let mut claim = Claim { job, due };
         if !self.try_to_keep(&mut claim).await? {

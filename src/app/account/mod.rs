@@ -41,8 +41,8 @@ const PORTIONS: usize = 20;
 
 /// The progress of making follows and posts agree with an account.
 pub(in crate::app) struct Walk {
-    /// The users whose follows by the user are withheld and have not been visited; `None` before the first portion. These
-    /// are in no list, and must be put back if the others' accounts have become active meanwhile.
+    /// The users whose follows by the user are withheld and have not been visited; `None` before the first portion.
+    /// These are in no list, and must be put back if the others' accounts have become active meanwhile.
     withheld: Option<Vec<UserId>>,
     /// The lists that are left, the current one last.
     lists: Vec<Side>,
@@ -75,8 +75,8 @@ impl App {
         Ok(account::read(self.keys(), user).send("account", self.store()).await?)
     }
 
-    /// Makes an account inactive. Returns false if there is no such user. Makes eight round trips, plus some for each 500
-    /// follows; the workers change the follows beyond the first 10,000.
+    /// Makes an account inactive. Returns false if there is no such user. Makes eight round trips, plus some for each
+    /// 500 follows; the workers change the follows beyond the first 10,000.
     pub(in crate::app) async fn deactivate(
         &self,
         user: UserId,
@@ -132,8 +132,8 @@ impl App {
         written
     }
 
-    /// Runs steps 3 to 5 of a call, or leaves the rest to the workers: the change is in force, and an archive that is away
-    /// must not hold it up.
+    /// Runs steps 3 to 5 of a call, or leaves the rest to the workers: the change is in force, and an archive that is
+    /// away must not hold it up.
     async fn follow_account(&self, job: Job, mut walk: Walk) -> Result<(), Error> {
         // Boxed, so that the compiler checks only once that these many futures within each other are `Send`.
         match self.make_agree(job.user, &mut walk, PORTIONS).boxed().await {
@@ -144,8 +144,8 @@ impl App {
         }
     }
 
-    /// Makes all other data agree with an account, up to this number of portions of follows and posts. Returns true if all
-    /// is done.
+    /// Makes all other data agree with an account, up to this number of portions of follows and posts. Returns true if
+    /// all is done.
     pub(in crate::app) async fn make_agree(
         &self,
         user: UserId,
@@ -223,8 +223,8 @@ impl App {
         Ok(())
     }
 
-    /// Makes a portion of the follows by and of a user agree with the user's account, under an intent each. Returns false
-    /// if there are no more.
+    /// Makes a portion of the follows by and of a user agree with the user's account, under an intent each. Returns
+    /// false if there are no more.
     async fn make_follows_agree(&self, user: UserId, walk: &mut Walk) -> Result<bool, Error> {
         if let Some(withheld) = walk.withheld.as_mut().filter(|withheld| !withheld.is_empty()) {
             let portion = withheld.split_off(withheld.len().saturating_sub(TOGETHER));
@@ -245,8 +245,8 @@ impl App {
         Ok(true)
     }
 
-    /// Makes the entries of a page of a user's posts, in the lists of the posts that they refer to, agree with the user's
-    /// account. Returns false if there are no more posts.
+    /// Makes the entries of a page of a user's posts, in the lists of the posts that they refer to, agree with the
+    /// user's account. Returns false if there are no more posts.
     async fn make_posts_agree(&self, user: UserId, walk: &mut Walk) -> Result<bool, Error> {
         let Some(window) = walk.posts else { return Ok(false) };
         // Before the reads, so that nothing is written long after them.

@@ -1,9 +1,9 @@
 //! Accounts that become private or public.
 //!
-//! The user's record is the truth, and in force at once: what a viewer sees is decided when it is read. What follows are the
-//! entries of the user's posts in the lists of the posts that they refer to: they are limited while the account is private,
-//! and listed while it is public. As when an account becomes inactive, a call adds a job of its own, changes the record,
-//! and then moves the entries, or leaves the rest to the workers.
+//! The user's record is the truth, and in force at once: what a viewer sees is decided when it is read. What follows
+//! are the entries of the user's posts in the lists of the posts that they refer to: they are limited while the account
+//! is private, and listed while it is public. As when an account becomes inactive, a call adds a job of its own,
+//! changes the record, and then moves the entries, or leaves the rest to the workers.
 //!
 //! Not here: the requests to follow a user whose account becomes public (`app::edge`).
 
@@ -26,9 +26,9 @@ use crate::store::{Feature, user};
 const CHANGES: Limit = Limit { capacity: 10, period: Duration::from_hours(24) };
 
 impl App {
-    /// Writes a change of a profile that makes the account private or public, or leaves it so. Makes three round trips if it
-    /// stays as it is; otherwise seven, and some more for each 500 posts; the workers move the entries of the posts beyond
-    /// the first 10,000. An account that becomes or stays public also accepts pending requests.
+    /// Writes a change of a profile that makes the account private or public, or leaves it so. Makes three round trips
+    /// if it stays as it is; otherwise seven, and some more for each 500 posts; the workers move the entries of the
+    /// posts beyond the first 10,000. An account that becomes or stays public also accepts pending requests.
     pub(in crate::app) async fn write_privacy(
         &self,
         user: UserId,
@@ -69,8 +69,8 @@ impl App {
         }
     }
 
-    /// Makes the accounts of users private. Their followers stay. Leaves the entries of their posts to the workers. Makes
-    /// four round trips for any number of users, plus one or two for the first of the process; none for no users.
+    /// Makes the accounts of users private. Their followers stay. Leaves the entries of their posts to the workers.
+    /// Makes four round trips for any number of users, plus one or two for the first of the process; none for no users.
     pub async fn import_private(&self, users: &[UserId]) -> Result<(), Error> {
         if users.is_empty() {
             return Ok(());

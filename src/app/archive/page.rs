@@ -13,8 +13,8 @@ use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
 use crate::store::post_list::{Cold, MOST_GONE, PostPage};
 
-/// A post as it is stored, whether or not a viewer may see it. [`crate::app::visibility`] turns it into what its viewer sees;
-/// other layers pass it on without a look (`tests/it/sources/house.rs`).
+/// A post as it is stored, whether or not a viewer may see it. [`crate::app::visibility`] turns it into what its viewer
+/// sees; other layers pass it on without a look (`tests/it/sources/house.rs`).
 #[derive(Clone, Debug)]
 pub struct StoredPost {
     post: Arc<Post>,

@@ -275,8 +275,8 @@ fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
     Ok(verdict)
 }
 
-/// Returns true if the archive has this post, in the version of its record or in a later one. What changes without a new
-/// version is not compared: the delivery state, and what changed in the archive after the record was deleted.
+/// Returns true if the archive has this post, in the version of its record or in a later one. What changes without a
+/// new version is not compared: the delivery state, and what changed in the archive after the record was deleted.
 fn is_same_or_later(archived: &Post, post: &Post) -> bool {
     let Post { id, author, content, platform, visibility, created_at, delivery: _, details } = archived;
     let is_edited = details.edition > post.details.edition;

@@ -13,8 +13,8 @@ use crate::model::id::UserId;
 use crate::store::{account, follow};
 
 impl App {
-    /// Checks that these users, who exist, are in the set of inactive users if their accounts are inactive, and that the
-    /// follows that they have withheld are of such users. With `repair`, repairs faults.
+    /// Checks that these users, who exist, are in the set of inactive users if their accounts are inactive, and that
+    /// the follows that they have withheld are of such users. With `repair`, repairs faults.
     pub(super) async fn check_activities(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
         let mut findings = Findings::default();
         if ids.is_empty() {

@@ -1,9 +1,10 @@
-//! Converts the lists of referrers of a store that earlier versions have written: these have all entries among the listed
-//! ones, also those of posts for followers only, and of private and inactive accounts.
+//! Converts the lists of referrers of a store that earlier versions have written: these have all entries among the
+//! listed ones, also those of posts for followers only, and of private and inactive accounts.
 //!
-//! The check of the lists finds all of these in a wrong list, and its repair moves them and corrects the counts. A worker
-//! of every server runs it, some users or posts at a time, and records how far it has come. Servers that convert the same
-//! portion do the same; the one that is overtaken lets the other work. An interrupted portion is converted again.
+//! The check of the lists finds all of these in a wrong list, and its repair moves them and corrects the counts. A
+//! worker of every server runs it, some users or posts at a time, and records how far it has come. Servers that convert
+//! the same portion do the same; the one that is overtaken lets the other work. An interrupted portion is converted
+//! again.
 
 use std::time::Duration;
 

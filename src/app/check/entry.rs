@@ -26,7 +26,8 @@ const LEAST_ENTRIES: usize = 10;
 pub(super) enum Fault {
     /// A post has an entry in none of the three lists of the post that it refers to.
     Missing(Referral),
-    /// A list has an entry that no post accounts for. The author is that of the post, or if unknown, of the list's post.
+    /// A list has an entry that no post accounts for. The author is that of the post, or if unknown, of the list's
+    /// post.
     Stray(Referral),
     /// A post has an entry in another list than the one that it belongs to.
     Misplaced(Referral),

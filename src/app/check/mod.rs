@@ -2,8 +2,8 @@
 //!
 //! Compares both directions of every edge and every block, the name and subject indexes with the users, the creation
 //! times and visibilities of hot posts with their records, the lists of replies and quotes with the posts that refer to
-//! others, and each user's archived post count with the archive. A server may be writing concurrently, so the check reads
-//! suspect data again before it counts a fault. An operation with an intent is in progress, and is not a fault.
+//! others, and each user's archived post count with the archive. A server may be writing concurrently, so the check
+//! reads suspect data again before it counts a fault. An operation with an intent is in progress, and is not a fault.
 
 mod activity;
 mod boundary;
@@ -117,8 +117,8 @@ impl App {
         Ok(findings)
     }
 
-    /// Checks these users' archived post counts, the creation times and visibilities of their hot posts, and the replies
-    /// and quotes of these. With `repair`, repairs faults.
+    /// Checks these users' archived post counts, the creation times and visibilities of their hot posts, and the
+    /// replies and quotes of these. With `repair`, repairs faults.
     pub async fn check_posts(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
         let mut findings = self.check_times(ids, repair).await?;
         findings[Finding::Miscounted] += self.check_cold(ids, repair).await?;

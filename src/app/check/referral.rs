@@ -1,15 +1,16 @@
 //! Checks the lists of referrers: that each reply, quote and repost has an entry in the right list of the post that it
 //! refers to, that the lists have no other entries, and that the listed ones are counted.
 //!
-//! Two truths decide about an entry: the record or the archived row of the post that refers to another, and the account of
-//! its author. Posts in Redis are found by the lists of their authors, and archived posts by their rows. A post whose lists
-//! change while they are read is not judged: its details have a new version then.
+//! Two truths decide about an entry: the record or the archived row of the post that refers to another, and the account
+//! of its author. Posts in Redis are found by the lists of their authors, and archived posts by their rows. A post
+//! whose lists change while they are read is not judged: its details have a new version then.
 //!
-//! A missing entry is found at the post that refers, and all other faults at the post that has the lists. Most posts have
-//! none: of hot posts, one command looks whether there are any. Archived posts that have never changed are to have none,
-//! and those that have some nevertheless are found by the lists.
+//! A missing entry is found at the post that refers, and all other faults at the post that has the lists. Most posts
+//! have none: of hot posts, one command looks whether there are any. Archived posts that have never changed are to have
+//! none, and those that have some nevertheless are found by the lists.
 //!
-//! Not here: how lists are read and compared (`app::check::entry`), and what decides about entries (`app::check::state`).
+//! Not here: how lists are read and compared (`app::check::entry`), and what decides about entries
+//! (`app::check::state`).
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -40,8 +41,8 @@ const NOTES: usize = 1_000;
 /// Maximum number of jobs of accounts that are read.
 const JOBS: usize = 10_000;
 
-/// Time within which a job of an account is due if a call or a worker makes posts agree with the account now. Deletions of
-/// accounts are due much later.
+/// Time within which a job of an account is due if a call or a worker makes posts agree with the account now. Deletions
+/// of accounts are due much later.
 const SOON: Duration = Duration::from_mins(2);
 
 /// Number of posts whose entries are settled concurrently.

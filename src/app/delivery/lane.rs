@@ -322,8 +322,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Ends jobs. First deletes the reposts of deleted posts, a portion in each round. A job whose post has further ones
-    /// stays.
+    /// Ends jobs. First deletes the reposts of deleted posts, a portion in each round. A job whose post has further
+    /// ones stays.
     async fn finish(&mut self, app: &App) -> Result<(), Error> {
         self.delete_reposts(app).await?;
         let is_done = |job: &&mut Active| matches!(job.state, State::Finish);

@@ -7,14 +7,15 @@
 //!
 //! What is special about the steps of a follow:
 //! - Step 2 also checks the rules. A repeated follow keeps its time.
-//! - If step 3 shows that a request is to a public account, it is accepted, if it is still the same one. If the followee has
-//!   been deleted, the follow ends.
-//! - Step 5 merges the followee's posts into the follower's timeline, if the timeline exists. If step 3 has shown that the
-//!   followee's account is inactive, and the follow is not *withheld*, or the other way round, step 5 changes that in the
-//!   follower's slot.
+//! - If step 3 shows that a request is to a public account, it is accepted, if it is still the same one. If the
+//!   followee has been deleted, the follow ends.
+//! - Step 5 merges the followee's posts into the follower's timeline, if the timeline exists. If step 3 has shown that
+//!   the followee's account is inactive, and the follow is not *withheld*, or the other way round, step 5 changes that
+//!   in the follower's slot.
 //!
 //! # Why
-//! If posts were merged before the mirror was written, a post published in between would be neither merged nor delivered.
+//! If posts were merged before the mirror was written, a post published in between would be neither merged nor
+//! delivered.
 //!
 //! An account may become public after `follow` has read that it is private, and before the mirror of the request is
 //! written; the call that makes the account public then finds no request. So the script that writes the mirror returns
@@ -118,8 +119,8 @@ impl Mirrored for Edge {
         app.send_all("edge: mirror", edges.iter().map(write)).await
     }
 
-    /// Accepts requests to public accounts, unless they have changed, and ends follows of deleted users. Makes one round
-    /// trip; none if there are none.
+    /// Accepts requests to public accounts, unless they have changed, and ends follows of deleted users. Makes one
+    /// round trip; none if there are none.
     async fn correct(
         app: &App,
         written: Vec<Written<Self>>,
@@ -165,9 +166,9 @@ impl Mirrored for Edge {
         Ok(again)
     }
 
-    /// Merges the posts of followed users into their followers' timelines; withholds follows of users whose accounts are
-    /// inactive, and puts others back into the followers' lists. Makes two round trips per 100 timelines, and one if
-    /// there are such follows.
+    /// Merges the posts of followed users into their followers' timelines; withholds follows of users whose accounts
+    /// are inactive, and puts others back into the followers' lists. Makes two round trips per 100 timelines, and one
+    /// if there are such follows.
     async fn follow_up(
         app: &App,
         settled: Vec<(Self, Due)>,

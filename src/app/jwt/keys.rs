@@ -3,8 +3,8 @@
 //! Not here: fetching a JWKS (`app::jwt::fetch`).
 //!
 //! # Why a key decides about the algorithm
-//! An attacker chooses a token's header. If the header alone decided, a public key could be used as the shared secret of
-//! HS256, or a key be used with an algorithm that its owner never meant.
+//! An attacker chooses a token's header. If the header alone decided, a public key could be used as the shared secret
+//! of HS256, or a key be used with an algorithm that its owner never meant.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

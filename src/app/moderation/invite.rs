@@ -212,8 +212,8 @@ impl App {
         }
     }
 
-    /// Ends a use: finishes it if the user was created, and settles it otherwise. Logs a failure, after which the use is
-    /// settled later.
+    /// Ends a use: finishes it if the user was created, and settles it otherwise. Logs a failure, after which the use
+    /// is settled later.
     async fn end_use(&self, code: &InviteCode, user: UserId, is_created: bool) {
         let ended = if is_created {
             let finish = invite::finish(self.keys(), code, user).send("invite: finish", self.store());

@@ -1,8 +1,9 @@
 //! What moderators do: suspend, unsuspend and delete accounts, end sessions, remove posts, invite users ([`invite`]),
 //! and resolve reports ([`report`]). Only the operator sets passwords.
 //!
-//! A moderator is a user to whom the operator has granted this, or the operator. Each action begins with an entry in the
-//! log of the moderators ([`log`]), so that no action lacks one. An action that fails afterwards is in the log as well.
+//! A moderator is a user to whom the operator has granted this, or the operator. Each action begins with an entry in
+//! the log of the moderators ([`log`]), so that no action lacks one. An action that fails afterwards is in the log as
+//! well.
 //!
 //! Not here: what follows from the state of an account (`app::account`), and recovery codes (`app::recovery`).
 
@@ -36,8 +37,8 @@ pub fn note(text: Option<&str>) -> Result<ActionNote, Error> {
 }
 
 impl App {
-    /// Returns the viewer as a moderator. Fails with [`Rejection::Forbidden`] if the viewer does not moderate. Makes one
-    /// round trip: the rights of a moderator end at once.
+    /// Returns the viewer as a moderator. Fails with [`Rejection::Forbidden`] if the viewer does not moderate. Makes
+    /// one round trip: the rights of a moderator end at once.
     pub async fn moderator(&self, viewer: &Viewer) -> Result<Moderator, Error> {
         let user = viewer.signed_in()?.user;
         match self.account(user).await? {
@@ -98,8 +99,8 @@ impl App {
         self.reactivate(user, Inactivity::Suspended).await.map(drop)
     }
 
-    /// Deletes a user: suspends them, and erases the account after `grace`, and at the earliest in a minute. Until then, a
-    /// moderator can cancel the deletion. Idempotent; the earlier of two times stays.
+    /// Deletes a user: suspends them, and erases the account after `grace`, and at the earliest in a minute. Until
+    /// then, a moderator can cancel the deletion. Idempotent; the earlier of two times stays.
     pub async fn delete_user(
         &self,
         moderator: &Moderator,

@@ -1,13 +1,14 @@
 //! Edits of hot and cold posts.
 //!
-//! An edit changes a single place, the post's record or else its row in the archive, in one step: the current text joins
-//! the earlier versions, and the new one takes its place. The step compares the *edition*, the number of edits so far,
-//! with the one that the caller has read. If another edit was faster, the caller reads the post again and repeats the
-//! step. The posts to which the post refers stay as they are.
+//! An edit changes a single place, the post's record or else its row in the archive, in one step: the current text
+//! joins the earlier versions, and the new one takes its place. The step compares the *edition*, the number of edits so
+//! far, with the one that the caller has read. If another edit was faster, the caller reads the post again and repeats
+//! the step. The posts to which the post refers stay as they are.
 //!
-//! A caller may not know that it has made the edit, because a response was lost. It therefore holds on to the edition that
-//! it first meant to replace, its *base*: if the base or the edition after it has the requested text, nothing is left to
-//! do. An idempotency key binds the base, so that this also holds for a request that is sent again after further edits.
+//! A caller may not know that it has made the edit, because a response was lost. It therefore holds on to the edition
+//! that it first meant to replace, its *base*: if the base or the edition after it has the requested text, nothing is
+//! left to do. An idempotency key binds the base, so that this also holds for a request that is sent again after
+//! further edits.
 
 use crate::app::App;
 use crate::app::error::{Broken, Error, Faults, Field};
@@ -39,8 +40,8 @@ pub struct EditRequest<'a> {
 
 impl App {
     /// Changes the text of one of the viewer's posts, and takes one token from the viewer's bucket. A request that does
-    /// not change the text makes no new version. Makes three round trips, plus one for this process's first edit; plus two
-    /// archive queries if the post is archived.
+    /// not change the text makes no new version. Makes three round trips, plus one for this process's first edit; plus
+    /// two archive queries if the post is archived.
     pub async fn edit_post(&self, viewer: &Viewer, request: EditRequest<'_>) -> Result<(), Error> {
         let author = viewer.signed_in()?.user;
         let mut faults = Faults::default();
@@ -86,8 +87,8 @@ impl App {
         }
     }
 
-    /// Takes a token, and binds the idempotency key, if there is one. Returns the edition that the edit replaces: if the
-    /// key has been bound before, the edition of that time, without taking a token. Makes one round trip.
+    /// Takes a token, and binds the idempotency key, if there is one. Returns the edition that the edit replaces: if
+    /// the key has been bound before, the edition of that time, without taking a token. Makes one round trip.
     async fn begin_edit(&self, author: UserId, key: Option<Digest>, edit: &Edit) -> Result<u32, Error> {
         if let Some(key) = key {
             return self.bind_edit(author, key, None, edit).await;
@@ -119,8 +120,8 @@ impl App {
         }
     }
 
-    /// Returns true if the edit has been made, or changes nothing. Makes no round trip if the post has still the edition
-    /// to be replaced; otherwise one, plus a query if the post is archived.
+    /// Returns true if the edit has been made, or changes nothing. Makes no round trip if the post has still the
+    /// edition to be replaced; otherwise one, plus a query if the post is archived.
     async fn is_settled(&self, edit: &Edit, found: &Post) -> Result<bool, Error> {
         let current = found.details.edition;
         if edit.replaced >= current {
@@ -134,8 +135,8 @@ impl App {
         }))
     }
 
-    /// Returns the edition to replace after another edit was faster, and binds the idempotency key to it. Makes no round
-    /// trip if none was, or without a key; otherwise one.
+    /// Returns the edition to replace after another edit was faster, and binds the idempotency key to it. Makes no
+    /// round trip if none was, or without a key; otherwise one.
     async fn rebase(
         &self,
         author: UserId,

@@ -1,18 +1,19 @@
 //! Entries of posts in the lists of the posts that they refer to: replies, posts that quote another, and reposts.
 //!
 //! An entry is [`mirrored`](crate::app::mirrored). Its truth is the record of the post that refers, or its row in the
-//! archive, together with the account of its author. An entry exists as long as its post does. It is *listed* if everyone
-//! sees the post, *limited* if only followers do, and *withheld* if the account is inactive, so that no one does
-//! ([`EntryKind::of`]). Reading both again keeps a process from entering a post that was deleted in the meantime, or under
-//! an earlier kind. A deletion removes the entries after the record is a tombstone, which is final. A change of the account
-//! moves the entries of all posts of the author afterwards, under a job of its own ([`crate::app::account`]). A publisher
-//! needs no intent: an interrupted one leaves its note behind, so that the entries are settled again.
+//! archive, together with the account of its author. An entry exists as long as its post does. It is *listed* if
+//! everyone sees the post, *limited* if only followers do, and *withheld* if the account is inactive, so that no one
+//! does ([`EntryKind::of`]). Reading both again keeps a process from entering a post that was deleted in the meantime,
+//! or under an earlier kind. A deletion removes the entries after the record is a tombstone, which is final. A change
+//! of the account moves the entries of all posts of the author afterwards, under a job of its own
+//! ([`crate::app::account`]). A publisher needs no intent: an interrupted one leaves its note behind, so that the
+//! entries are settled again.
 //!
-//! A list is stored with the post that has it: in Redis while that post has a record, in the archive otherwise. A change of
-//! kind raises the version of that post, as each change of a list does; otherwise, a mover that has read the list before
-//! would keep the earlier kind. A list ends with its post, except that the reposts of a deleted post stay in their lists
-//! until they are deleted as well ([`super::repost`]). A repost that cannot be entered, since its original is deleted, is
-//! deleted at once.
+//! A list is stored with the post that has it: in Redis while that post has a record, in the archive otherwise. A
+//! change of kind raises the version of that post, as each change of a list does; otherwise, a mover that has read the
+//! list before would keep the earlier kind. A list ends with its post, except that the reposts of a deleted post stay
+//! in their lists until they are deleted as well ([`super::repost`]). A repost that cannot be entered, since its
+//! original is deleted, is deleted at once.
 
 use std::collections::{HashMap, HashSet};
 
@@ -73,7 +74,8 @@ impl Referring {
         Self::known((post.id, post.author), &post.details.references, post.visibility, standing)
     }
 
-    /// Returns the kind of the post's entries, given the standing of the author's account; `None` if it is to have none.
+    /// Returns the kind of the post's entries, given the standing of the author's account; `None` if it is to have
+    /// none.
     fn entry(&self, standing: Option<Standing>) -> Option<EntryKind> {
         Some(EntryKind::of(self.is_public, standing?))
     }
@@ -96,8 +98,9 @@ impl Mirrored for Referring {
         Ok(posts.into_iter().zip(entries).collect())
     }
 
-    /// Writes the entries of these posts in the lists of others, or removes them if the posts are deleted. Makes no round
-    /// trip if there are no entries. Makes an archive query as well for each entry in the list of an archived post.
+    /// Writes the entries of these posts in the lists of others, or removes them if the posts are deleted. Makes no
+    /// round trip if there are no entries. Makes an archive query as well for each entry in the list of an archived
+    /// post.
     async fn mirror(app: &App, posts: &[Known<Self>]) -> Result<Vec<bool>, Error> {
         let entries =
             posts.iter().flat_map(|(post, entry)| post.referrals.iter().map(|referral| (*referral, *entry)));
@@ -171,8 +174,8 @@ impl App {
     }
 
     /// Makes the entries of newly visible posts equal to their truths, or leaves them to the repairer: the posts are
-    /// visible, and an archive that is away must not hold up their delivery. Makes no round trip without posts; otherwise
-    /// as many as [`App::mirror_until_equal`].
+    /// visible, and an archive that is away must not hold up their delivery. Makes no round trip without posts;
+    /// otherwise as many as [`App::mirror_until_equal`].
     pub(super) async fn settle_or_leave_referrals(
         &self,
         posts: Vec<Known<Referring>>,
@@ -209,9 +212,9 @@ impl App {
     }
 
     /// Makes the entries of these visible posts agree with the posts and with their authors' accounts, under an intent
-    /// each: a post may be deleted after it was read, and is then in no list in which a walk that is repeated would find
-    /// it. Makes no round trip if none of the posts refers to another; otherwise five, plus an archive query for each entry
-    /// in the list of an archived post.
+    /// each: a post may be deleted after it was read, and is then in no list in which a walk that is repeated would
+    /// find it. Makes no round trip if none of the posts refers to another; otherwise five, plus an archive query for
+    /// each entry in the list of an archived post.
     pub(in crate::app) async fn make_entries_agree<'a>(
         &self,
         posts: impl Iterator<Item = &'a Post>,
@@ -223,8 +226,8 @@ impl App {
         self.repair_mirrors(referring, &intents, deadline).await
     }
 
-    /// Returns the kind of the entries of each of these posts now; `None` for a post that does not exist. Makes one round
-    /// trip, plus an archive query for posts without a record.
+    /// Returns the kind of the entries of each of these posts now; `None` for a post that does not exist. Makes one
+    /// round trip, plus an archive query for posts without a record.
     async fn entries_now<'a>(
         &self,
         posts: impl Iterator<Item = &'a Referring> + Clone,
@@ -240,8 +243,8 @@ impl App {
         Ok(posts.zip(exist).map(entry).collect())
     }
 
-    /// Returns for each of these posts true if it exists. Makes one round trip, plus an archive query for posts without a
-    /// record.
+    /// Returns for each of these posts true if it exists. Makes one round trip, plus an archive query for posts without
+    /// a record.
     pub(in crate::app) async fn exist(&self, ids: &[PostId]) -> Result<Vec<bool>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -271,8 +274,8 @@ impl App {
         Ok(exist.into_iter().map(|(_, exists)| exists).collect())
     }
 
-    /// Returns what a post's record, or else its row in the archive, and its author's account say of its entries; `None` if
-    /// there is no such post, or it refers to nothing.
+    /// Returns what a post's record, or else its row in the archive, and its author's account say of its entries;
+    /// `None` if there is no such post, or it refers to nothing.
     async fn referring(&self, (id, author): (PostId, UserId)) -> Result<Option<Known<Referring>>, Error> {
         let mut batch = Batch::new("post: references");
         let record = batch.push(post::read(self.keys(), id));

@@ -1,14 +1,14 @@
 //! Reposts: posts without a text of their own, which bring another post, the *original*, to their author's followers.
 //!
-//! A repost is published, delivered, archived and deleted like any post. Its author's slot has the author's repost of each
-//! post: step 3 of publishing, which makes the repost visible, enters it, and does not make it visible if there is an
-//! earlier one. Step 2 of a deletion removes it. So a user has at most one repost of a post.
+//! A repost is published, delivered, archived and deleted like any post. Its author's slot has the author's repost of
+//! each post: step 3 of publishing, which makes the repost visible, enters it, and does not make it visible if there is
+//! an earlier one. Step 2 of a deletion removes it. So a user has at most one repost of a post.
 //!
-//! A deleted post takes its reposts with it. Readers see none from the moment at which the post is deleted, because they
-//! see a repost as its original. The lists of the reposts stay behind, and the worker that removes the post from timelines
-//! (`app::delivery`) deletes the listed reposts before it ends its job. If the post was archived, the archive has the list,
-//! which the mover copies to Redis before the archive's tombstone replaces it, under an intent: a slow mover may copy a list
-//! that others have copied and whose reposts they have deleted.
+//! A deleted post takes its reposts with it. Readers see none from the moment at which the post is deleted, because
+//! they see a repost as its original. The lists of the reposts stay behind, and the worker that removes the post from
+//! timelines (`app::delivery`) deletes the listed reposts before it ends its job. If the post was archived, the archive
+//! has the list, which the mover copies to Redis before the archive's tombstone replaces it, under an intent: a slow
+//! mover may copy a list that others have copied and whose reposts they have deleted.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -52,8 +52,8 @@ fn original(found: Option<VisiblePost>) -> Result<PostId, RuleViolation> {
 }
 
 impl App {
-    /// Reposts a post, unless the viewer has reposted it before. Takes one token from the viewer's bucket of posts. Makes
-    /// ten round trips; four if the viewer has reposted the post before.
+    /// Reposts a post, unless the viewer has reposted it before. Takes one token from the viewer's bucket of posts.
+    /// Makes ten round trips; four if the viewer has reposted the post before.
     pub async fn repost(&self, viewer: &Viewer, post: PostId) -> Result<(), Error> {
         let author = viewer.signed_in()?.user;
         let visible = Visible { app: self, load: self, viewer };
@@ -77,8 +77,8 @@ impl App {
         Err(Broken::GaveUp("reposting a post whose earlier repost is being deleted").into())
     }
 
-    /// Deletes the viewer's repost of a post, if there is one. Idempotent. Makes one round trip without a repost; otherwise
-    /// seven, plus an archive query if the repost is archived.
+    /// Deletes the viewer's repost of a post, if there is one. Idempotent. Makes one round trip without a repost;
+    /// otherwise seven, plus an archive query if the repost is archived.
     pub async fn undo_repost(&self, viewer: &Viewer, post: PostId) -> Result<(), Error> {
         let author = viewer.signed_in()?.user;
         match self.repost_of(author, post).await? {
@@ -101,7 +101,8 @@ impl App {
         Ok(())
     }
 
-    /// Returns some of the reposts of each of these deleted posts, with the lists that they are in. Makes one round trip.
+    /// Returns some of the reposts of each of these deleted posts, with the lists that they are in. Makes one round
+    /// trip.
     pub(in crate::app) async fn reposts_left(
         &self,
         deleted: &[PostId],
@@ -121,8 +122,8 @@ impl App {
         lists.into_iter().map(&mut left).collect()
     }
 
-    /// Deletes these reposts of a deleted post. Idempotent; a repost that is just being archived stays listed. Makes five
-    /// round trips, plus a query for archived reposts.
+    /// Deletes these reposts of a deleted post. Idempotent; a repost that is just being archived stays listed. Makes
+    /// five round trips, plus a query for archived reposts.
     pub(in crate::app) async fn delete_reposts(
         &self,
         original: PostId,
@@ -192,9 +193,9 @@ impl App {
         Ok(found)
     }
 
-    /// Copies the reposts of these deleted posts, whatever the kind of their entries, from the archive, which is about to
-    /// lose them, to Redis. Returns the posts with such reposts. Makes one query, and two round trips if it finds reposts;
-    /// more for many reposts.
+    /// Copies the reposts of these deleted posts, whatever the kind of their entries, from the archive, which is about
+    /// to lose them, to Redis. Returns the posts with such reposts. Makes one query, and two round trips if it finds
+    /// reposts; more for many reposts.
     pub(super) async fn keep_archived_reposts(
         &self,
         posts: &[DeletedPost],

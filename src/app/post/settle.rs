@@ -106,8 +106,8 @@ impl App {
             }
         }
         if !referring.is_empty() {
-            // The publisher may still enter the post in the lists of others, even after the post is deleted. Since the note
-            // is removed, an intent takes its place.
+            // The publisher may still enter the post in the lists of others, even after the post is deleted. Since the
+            // note is removed, an intent takes its place.
             let intents = self.intents(referring);
             self.record(&intents, &self.deadline()).await?;
         }

@@ -72,8 +72,8 @@ impl Read for EntryTimes {
     }
 }
 
-/// For each of these authors of limited posts, true if the viewer follows them. Not charged: what an operation costs must
-/// not tell of posts that its viewer may not see.
+/// For each of these authors of limited posts, true if the viewer follows them. Not charged: what an operation costs
+/// must not tell of posts that its viewer may not see.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::app) struct FollowsWhich {
     /// Id of the viewer.

@@ -1,11 +1,11 @@
 //! The entries of home timelines as readers see them: posts, and posts that followed users have reposted.
 //!
-//! Timelines store reposts as posts of their own. A reader sees a repost as its *original*, unless the reader follows the
-//! original's author, whose posts are in the timeline anyway, or has muted the reposts of the user who reposts it. Several
-//! reposts of the same post on one page are one entry, in the place of the newest.
+//! Timelines store reposts as posts of their own. A reader sees a repost as its *original*, unless the reader follows
+//! the original's author, whose posts are in the timeline anyway, or has muted the reposts of the user who reposts it.
+//! Several reposts of the same post on one page are one entry, in the place of the newest.
 //!
-//! Timelines store all replies. Which of them a reader sees depends on the authors of the posts to which they reply, and is
-//! decided when the timeline is read, so that it does not depend on the way in which posts reach a timeline.
+//! Timelines store all replies. Which of them a reader sees depends on the authors of the posts to which they reply,
+//! and is decided when the timeline is read, so that it does not depend on the way in which posts reach a timeline.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,8 +54,8 @@ pub struct TimelineEntry {
     pub post: Arc<Post>,
     /// The post's author.
     pub author: VisibleUser,
-    /// The followed users whose reposts put the post here, newest repost first; empty if the post is here as its author's
-    /// own.
+    /// The followed users whose reposts put the post here, newest repost first; empty if the post is here as its
+    /// author's own.
     pub reposted_by: Vec<VisibleUser>,
     /// The older reposts of the post on the page, which this entry replaces.
     pub(super) folded: Vec<PostId>,
@@ -103,8 +103,8 @@ impl Filling {
         Self { size, direction, entries: Vec::new(), has_more: false }
     }
 
-    /// Adds the next entry, unless the page is full: a full page ends just after its last entry, so that a repost beyond it
-    /// is on the next page.
+    /// Adds the next entry, unless the page is full: a full page ends just after its last entry, so that a repost
+    /// beyond it is on the next page.
     pub(super) fn add(&mut self, mut entry: TimelineEntry) {
         if self.entries.len() == self.size {
             self.has_more = true;
@@ -123,8 +123,8 @@ impl Filling {
 }
 
 impl App {
-    /// Returns the entries of the posts in `ids` that belong in the timeline, in the same order. Makes two round trips, and
-    /// one more if there are reposts, or replies that are shown depending on the users to whom they reply.
+    /// Returns the entries of the posts in `ids` that belong in the timeline, in the same order. Makes two round trips,
+    /// and one more if there are reposts, or replies that are shown depending on the users to whom they reply.
     pub(super) async fn read_entries(
         &self,
         viewer: &Viewer,
@@ -166,8 +166,8 @@ fn referred(post: &Post, reader: Option<UserId>, replies: Replies) -> Option<Pos
     references.original.or(parent.filter(|_| replies != Replies::All && reader != Some(post.author)))
 }
 
-/// Returns the entry of a post in the reader's timeline; `None` if the timeline does not show it. `referred` has the posts
-/// to which others refer and that the reader may see.
+/// Returns the entry of a post in the reader's timeline; `None` if the timeline does not show it. `referred` has the
+/// posts to which others refer and that the reader may see.
 fn entry(
     visible: VisiblePost,
     referred: &HashMap<PostId, VisiblePost>,

@@ -90,9 +90,9 @@ impl Found {
         self.next().is_some_and(|next| self.entries.front().is_some_and(|entry| entry.id == next))
     }
 
-    /// Skips removals that the viewer may not learn of, up to the next that the watch has to return. Returns true if there
-    /// is one. Removals come before posts. Makes no round trip without removals; otherwise at least one, so that no removal
-    /// is sent of a user who has been blocked meanwhile.
+    /// Skips removals that the viewer may not learn of, up to the next that the watch has to return. Returns true if
+    /// there is one. Removals come before posts. Makes no round trip without removals; otherwise at least one, so that
+    /// no removal is sent of a user who has been blocked meanwhile.
     ///
     /// Fails with [`Rejection::Resync`] if it is not known whether the viewer may learn of the next removal.
     async fn load_removal(&mut self, app: &App, viewer: &Viewer) -> Result<bool, Error> {
@@ -161,9 +161,9 @@ pub struct TimelineWatch {
 }
 
 impl App {
-    /// Watches the viewer's home timeline after the position `after`, or from now on if `after` is `None`.
-    /// Reads the `author` fields of each post's author and of the user who reposted it, and shows these `replies`. Makes
-    /// several round trips.
+    /// Watches the viewer's home timeline after the position `after`, or from now on if `after` is `None`. Reads the
+    /// `author` fields of each post's author and of the user who reposted it, and shows these `replies`. Makes several
+    /// round trips.
     pub async fn watch_timeline(
         &self,
         viewer: &Viewer,
@@ -281,8 +281,8 @@ impl TimelineWatch {
         }
     }
 
-    /// Skips posts and removals that the viewer may not see, up to the next event. Returns false if all results have been
-    /// returned.
+    /// Skips posts and removals that the viewer may not see, up to the next event. Returns false if all results have
+    /// been returned.
     async fn find(&mut self) -> Result<bool, Error> {
         while let Some(found) = &mut self.found {
             if found.load_removal(&self.app, &self.viewer).await? {

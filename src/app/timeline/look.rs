@@ -5,8 +5,8 @@
 //! covers share it. For a user with 1,000 watches, the process therefore looks up a post once, and reads it
 //! once per field selection.
 //!
-//! A look finds only ids, and what is known of removed entries. Watches load the posts in small portions, as their clients
-//! consume them, and then read who may see the posts and learn of the removals.
+//! A look finds only ids, and what is known of removed entries. Watches load the posts in small portions, as their
+//! clients consume them, and then read who may see the posts and learn of the removals.
 //!
 //! # Why
 //! A cached portion belongs to one look, so its posts were read after that look began. If a later look reused

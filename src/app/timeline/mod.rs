@@ -101,9 +101,9 @@ pub struct TimelineQuery {
 }
 
 impl App {
-    /// Returns a page of the viewer's home timeline. Makes at most six round trips once the timeline is
-    /// filled, regardless of the page size and the number of followed users; one more if the page has reposts or
-    /// replies. Makes additional round trips to replace entries, to read below the floor, and to check for entries on the other side.
+    /// Returns a page of the viewer's home timeline. Makes at most six round trips once the timeline is filled,
+    /// regardless of the page size and the number of followed users; one more if the page has reposts or replies. Makes
+    /// additional round trips to replace entries, to read below the floor, and to check for entries on the other side.
     pub async fn timeline(&self, viewer: &Viewer, query: TimelineQuery) -> Result<TimelinePage, Error> {
         let owner = viewer.signed_in()?.user;
         // Read the mark before the page: a client that resumes live updates from the page must receive

@@ -1,15 +1,15 @@
 //! Entries that were removed from a timeline, and what a viewer may learn of that.
 //!
-//! A removal is sent only if the entry could be added now: otherwise, it would tell that a hidden post existed, or that a
-//! hidden user has just deleted it. Two rules of additions do not apply. A repost is removed even if the timeline would show
-//! its original elsewhere, because the viewer may have followed the original's author since the repost was shown. A reply is
-//! removed whichever replies a watch shows, because the viewer may see it elsewhere, and a removal does not tell to whom it
-//! replied.
+//! A removal is sent only if the entry could be added now: otherwise, it would tell that a hidden post existed, or that
+//! a hidden user has just deleted it. Two rules of additions do not apply. A repost is removed even if the timeline
+//! would show its original elsewhere, because the viewer may have followed the original's author since the repost was
+//! shown. A reply is removed whichever replies a watch shows, because the viewer may see it elsewhere, and a removal
+//! does not tell to whom it replied.
 //!
 //! # Why a client may have to resync
-//! The archive does not say if a deleted post was a repost, and may be unavailable. If the viewer may see the author of such
-//! an entry, its removal can neither be left out, because the client may show the entry, nor be sent, because the original
-//! may be hidden. A client that refetches its timeline shows the entry no longer, and learns nothing.
+//! The archive does not say if a deleted post was a repost, and may be unavailable. If the viewer may see the author of
+//! such an entry, its removal can neither be left out, because the client may show the entry, nor be sent, because the
+//! original may be hidden. A client that refetches its timeline shows the entry no longer, and learns nothing.
 
 use std::collections::HashMap;
 
@@ -133,8 +133,8 @@ impl RemovedEntry {
 }
 
 impl App {
-    /// Returns what is known of removed entries. Makes no round trip without entries; otherwise one, and another if there
-    /// are reposts; plus a query after each if Redis no longer has some of the posts.
+    /// Returns what is known of removed entries. Makes no round trip without entries; otherwise one, and another if
+    /// there are reposts; plus a query after each if Redis no longer has some of the posts.
     pub(super) async fn removed_entries(
         &self,
         removed: Vec<(PostId, Timestamp)>,

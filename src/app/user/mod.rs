@@ -149,8 +149,8 @@ impl App {
         let read_invite = invite.as_ref().map(|code| batch.push(self.read_invite(code)));
         let mut replies = batch.send(self.store()).await?;
         token.map_or(Ok(()), |token| admit(replies.take(token)?))?;
-        // These checks detect most invalid invites and taken names before the cost of hashing. The invite is first, so that
-        // only its holders learn which names are taken.
+        // These checks detect most invalid invites and taken names before the cost of hashing. The invite is first, so
+        // that only its holders learn which names are taken.
         if let Some(read) = read_invite {
             self.check_invite(replies.take(read)?).await?;
         }

@@ -24,8 +24,8 @@ use crate::model::relation::{Follow, Side};
 /// Maximum number of entries read at once to replace those left out of a page.
 const MOST_ENTRIES: usize = 1_000;
 
-/// Maximum number of reads of a list for one page. If the viewer may see too few of what they find, the page ends early:
-/// otherwise, users who block the viewer could make a list unreadable.
+/// Maximum number of reads of a list for one page. If the viewer may see too few of what they find, the page ends
+/// early: otherwise, users who block the viewer could make a list unreadable.
 pub const LOOKS: usize = 3;
 
 /// Number of users who are looked up together in the set of inactive users, until the set lacks one.
@@ -52,8 +52,8 @@ pub enum OwnList {
 pub struct VisiblePage<E> {
     /// The entries that the viewer may see, and whether there may be others around them.
     pub page: Arc<Page<E>>,
-    /// The outermost entry that was looked at in the direction of the window, if the page ends early: neither full nor at the
-    /// end of the list.
+    /// The outermost entry that was looked at in the direction of the window, if the page ends early: neither full nor
+    /// at the end of the list.
     pub ended: Option<E>,
 }
 
@@ -78,7 +78,8 @@ impl<E> From<Arc<Page<E>>> for VisiblePage<E> {
 struct Found {
     /// Visible entries, in list order.
     entries: Vec<Follow>,
-    /// The last entry that was looked at, if there are too few visible ones, and others beyond it that were not looked at.
+    /// The last entry that was looked at, if there are too few visible ones, and others beyond it that were not looked
+    /// at.
     ended: Option<Follow>,
 }
 
@@ -249,9 +250,9 @@ impl<L: Load> Visible<'_, L> {
         Ok(VisiblePage { page: Arc::new(Page { entries: entries.into(), has_previous, has_next }), ended })
     }
 
-    /// Returns true if there are visible entries on the other side of a window's position, or at the position, or if there
-    /// may be, since not all were looked at. Makes as many round trips if the position is that of a hidden entry as if it is
-    /// that of no entry.
+    /// Returns true if there are visible entries on the other side of a window's position, or at the position, or if
+    /// there may be, since not all were looked at. Makes as many round trips if the position is that of a hidden entry
+    /// as if it is that of no entry.
     async fn has_visible_behind(
         &self,
         owner: UserId,
@@ -323,8 +324,8 @@ impl<L: Load> Visible<'_, L> {
         Ok(Some(entries))
     }
 
-    /// Returns a page of one of the viewer's own lists. Makes at most two round trips, and up to [`LOOKS`] further ones to
-    /// replace requests of users whom the viewer may not see.
+    /// Returns a page of one of the viewer's own lists. Makes at most two round trips, and up to [`LOOKS`] further ones
+    /// to replace requests of users whom the viewer may not see.
     pub async fn own_page(
         &self,
         list: OwnList,

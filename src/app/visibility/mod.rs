@@ -170,8 +170,8 @@ impl PostAccess {
     }
 }
 
-/// Returns true if a viewer may see a post of this visibility, or a repost, in this place. The author does not block the
-/// viewer.
+/// Returns true if a viewer may see a post of this visibility, or a repost, in this place. The author does not block
+/// the viewer.
 fn may_see(
     surface: Surface,
     viewer: Option<UserId>,
@@ -347,8 +347,8 @@ impl<L: Load> Visible<'_, L> {
         self.of_requested(&found, author).await
     }
 
-    /// Returns these posts, which the viewer requests, like [`Self::of_records`]. The answer takes as many commands, and as
-    /// long, for posts that the viewer may not see as for those that do not exist.
+    /// Returns these posts, which the viewer requests, like [`Self::of_records`]. The answer takes as many commands,
+    /// and as long, for posts that the viewer may not see as for those that do not exist.
     async fn of_requested(
         &self,
         found: &[Option<StoredPost>],
@@ -365,8 +365,8 @@ impl<L: Load> Visible<'_, L> {
         Ok(visible)
     }
 
-    /// Returns these posts with their authors, in the same order; `None` for posts that the viewer may not see. Makes one
-    /// round trip for the authors.
+    /// Returns these posts with their authors, in the same order; `None` for posts that the viewer may not see. Makes
+    /// one round trip for the authors.
     pub async fn of_records(
         &self,
         found: &[Option<StoredPost>],
@@ -401,7 +401,8 @@ impl<L: Load> Visible<'_, L> {
         Ok(found.iter().map(visible).collect())
     }
 
-    /// Returns the authors of these posts, and these others, whom the viewer may see. Makes one round trip; none without any.
+    /// Returns the authors of these posts, and these others, whom the viewer may see. Makes one round trip; none
+    /// without any.
     async fn authors_of(
         &self,
         found: &[Option<StoredPost>],
@@ -436,8 +437,8 @@ impl<L: Load> Visible<'_, L> {
             .then(|| VisiblePost { post: Arc::clone(post), author: author.clone() })
     }
 
-    /// Returns those of these authors, some of whom may be repeated, whom the viewer may see. Looks for `least` users: if
-    /// there are fewer authors, also for some who do not exist.
+    /// Returns those of these authors, some of whom may be repeated, whom the viewer may see. Looks for `least` users:
+    /// if there are fewer authors, also for some who do not exist.
     async fn authors(
         &self,
         mut authors: Vec<UserId>,

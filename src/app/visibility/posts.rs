@@ -34,13 +34,14 @@ pub enum ShownPost {
 }
 
 impl<L: Load> Visible<'_, L> {
-    /// Returns these posts as they are stored, in the same order; `None` for posts that do not exist. Makes one round trip.
+    /// Returns these posts as they are stored, in the same order; `None` for posts that do not exist. Makes one round
+    /// trip.
     pub async fn post_records(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<StoredPost>]>, Error> {
         self.load.load(PostRecords { posts: Shared(posts), needs_archive: true }).await
     }
 
-    /// Returns the records of these posts like [`Self::post_records`], and `None` for archived posts while the archive cannot be
-    /// read.
+    /// Returns the records of these posts like [`Self::post_records`], and `None` for archived posts while the archive
+    /// cannot be read.
     pub async fn available_records(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<StoredPost>]>, Error> {
         self.load.load(PostRecords { posts: Shared(posts), needs_archive: false }).await
     }
@@ -56,9 +57,9 @@ impl<L: Load> Visible<'_, L> {
         self.load.load(PostPage { author, window, period, only_public: false }).await
     }
 
-    /// Returns the nearest ancestors of a post, the nearest first: up to `most`, and up to the first that does not exist or
-    /// that the viewer may not see. Makes one round trip for each eight and another, plus one query for each eight with
-    /// archived posts.
+    /// Returns the nearest ancestors of a post, the nearest first: up to `most`, and up to the first that does not
+    /// exist or that the viewer may not see. Makes one round trip for each eight and another, plus one query for each
+    /// eight with archived posts.
     pub async fn ancestors(
         &self,
         post: &Post,
@@ -108,8 +109,8 @@ impl<L: Load> Visible<'_, L> {
         }
     }
 
-    /// Returns the earlier versions of these posts, which the caller may see, in the same order. Makes no round trip if no
-    /// post was ever edited; otherwise one, plus one query if an edited post is archived.
+    /// Returns the earlier versions of these posts, which the caller may see, in the same order. Makes no round trip if
+    /// no post was ever edited; otherwise one, plus one query if an edited post is archived.
     pub async fn all_earlier_versions(
         &self,
         posts: &[&Arc<Post>],
@@ -164,9 +165,9 @@ impl<L: Load> Visible<'_, L> {
         Ok((accesses, pages))
     }
 
-    /// Returns these posts of an author's list, of which the viewer has this access, in the same order, as the list shows
-    /// them; `None` for posts that do not exist, and if the viewer may not see the post or its original. Makes no round trip
-    /// without reposts; otherwise two.
+    /// Returns these posts of an author's list, of which the viewer has this access, in the same order, as the list
+    /// shows them; `None` for posts that do not exist, and if the viewer may not see the post or its original. Makes no
+    /// round trip without reposts; otherwise two.
     pub async fn shown_posts(
         &self,
         listed: &[Option<StoredPost>],

@@ -1,9 +1,9 @@
 //! The posts that refer to a post as a viewer sees them.
 //!
-//! Everyone reads the *listed* entries. A signed-in viewer also reads *limited* entries, which have their authors beside
-//! them: which of these the viewer follows is looked up in the round trip in which the listed posts are read, so that
-//! entries that the viewer may not see take no round trip. They are not charged either. The viewer's own entries and those
-//! of followed authors are merged with the listed ones.
+//! Everyone reads the *listed* entries. A signed-in viewer also reads *limited* entries, which have their authors
+//! beside them: which of these the viewer follows is looked up in the round trip in which the listed posts are read, so
+//! that entries that the viewer may not see take no round trip. They are not charged either. The viewer's own entries
+//! and those of followed authors are merged with the listed ones.
 //!
 //! Not here: the rule who may see a post (`app::visibility`), and how the lists are kept (`app::post`).
 
@@ -35,8 +35,8 @@ const FEW_LIMITED: usize = 100;
 pub struct VisibleReferrers {
     /// The posts, newest first: as many as the window's size at most.
     pub posts: Vec<VisiblePost>,
-    /// The outermost entry in the window's direction that was looked at, whether or not the viewer may see it. `None` if the
-    /// part is empty.
+    /// The outermost entry in the window's direction that was looked at, whether or not the viewer may see it. `None`
+    /// if the part is empty.
     pub outermost: Option<PostId>,
     /// True if there may be entries before the part.
     pub has_previous: bool,
@@ -47,9 +47,9 @@ pub struct VisibleReferrers {
 }
 
 impl<L: Load> Visible<'_, L> {
-    /// Returns a part of the posts that refer to a post, newest first. The caller has found the post to be visible. Makes
-    /// three round trips: for the entries; for the listed posts; and for their authors, and the limited posts that the viewer
-    /// may see. Makes one query more if the post is archived.
+    /// Returns a part of the posts that refer to a post, newest first. The caller has found the post to be visible.
+    /// Makes three round trips: for the entries; for the listed posts; and for their authors, and the limited posts
+    /// that the viewer may see. Makes one query more if the post is archived.
     pub async fn referrers(
         &self,
         (target, kind): (PostId, ReferrerKind),
@@ -74,8 +74,8 @@ impl<L: Load> Visible<'_, L> {
         Ok(part.with(posts))
     }
 
-    /// Returns those of a page's limited entries that the viewer may see: their own, and those of authors whom they follow.
-    /// Makes no round trip for an anonymous viewer; otherwise one, whether or not there are entries.
+    /// Returns those of a page's limited entries that the viewer may see: their own, and those of authors whom they
+    /// follow. Makes no round trip for an anonymous viewer; otherwise one, whether or not there are entries.
     async fn seen_limited(&self, page: &EntryPage) -> Result<Vec<LimitedEntry>, Error> {
         let Some(viewer) = self.viewer.user() else { return Ok(Vec::new()) };
         let mut authors: Vec<UserId> = page.limited.iter().map(|entry| entry.author).collect();
@@ -117,8 +117,9 @@ struct Part {
 }
 
 impl Part {
-    /// Merges the listed entries of a page with those of its limited entries that the viewer may see. The part ends where
-    /// the listed entries, or the limited entries that were read, end first, and after as many entries as the window has.
+    /// Merges the listed entries of a page with those of its limited entries that the viewer may see. The part ends
+    /// where the listed entries, or the limited entries that were read, end first, and after as many entries as the
+    /// window has.
     fn of(page: &EntryPage, window: &Window<PostId>, limited: impl Iterator<Item = PostId>) -> Self {
         let EntryPage { listed, limited: read, has_more_limited } = page;
         let direction = window.direction;
@@ -169,8 +170,8 @@ mod tests {
         PostId::new(id).unwrap()
     }
 
-    /// Merges a page of listed entries, of which there may be more, with limited ones, of which the viewer sees those with
-    /// even ids.
+    /// Merges a page of listed entries, of which there may be more, with limited ones, of which the viewer sees those
+    /// with even ids.
     fn merged(
         direction: Direction,
         size: usize,

@@ -23,8 +23,8 @@ const MEAN: usize = 8;
 const ROUNDS: usize = 52;
 /// Minimum number of posts per round.
 const LEAST: usize = 16;
-/// The turns of a round, each with its share of the posts and the share of the round's time at which it ends. In the first
-/// turn, no one responds to another.
+/// The turns of a round, each with its share of the posts and the share of the round's time at which it ends. In the
+/// first turn, no one responds to another.
 const TURNS: [(f64, f64); 4] = [(0.5, 0.75), (0.24, 0.9), (0.16, 0.96), (0.1, 0.995)];
 /// Share of responses among the posts of the other turns.
 const RESPONSES: f64 = 0.6;
@@ -204,7 +204,8 @@ impl Speech {
         Some((Said::new(author, topic, addressed), content, Some(reference)))
     }
 
-    /// Returns a user who reposts one of these posts, perhaps the one reposted last, and that post; `None` if no one does.
+    /// Returns a user who reposts one of these posts, perhaps the one reposted last, and that post; `None` if no one
+    /// does.
     fn repost(&mut self, said: &mut [Said], last: Option<usize>) -> Option<(u32, usize)> {
         let attempts = if self.reposting.random_bool(REPOSTS) { ATTEMPTS } else { 0 };
         (0..attempts).find_map(|_| {

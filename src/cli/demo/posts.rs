@@ -45,8 +45,8 @@ pub(super) fn saying(rng: &mut StdRng) -> (String, Topic) {
     }
 }
 
-/// Generates a reply to a post with this topic, and returns its own topic; `None` if that is the end of a conversation. A
-/// reply to a statement mentions a user if one is given.
+/// Generates a reply to a post with this topic, and returns its own topic; `None` if that is the end of a conversation.
+/// A reply to a statement mentions a user if one is given.
 pub(super) fn reply(rng: &mut StdRng, topic: Topic, mentioned: Option<&str>) -> Option<(String, Topic)> {
     Some(match (topic, mentioned) {
         (Topic::Event, None) => (pick(rng, &REACTIONS).to_owned(), Topic::Reply),

@@ -7,8 +7,8 @@ use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCa
 
 use crate::model::entity::characters::Characters;
 
-/// The identity of a hashtag: its text without the `#`, in Unicode normalization form NFKC and in lower case. So `#Café`
-/// and `＃ＣＡＦÉ` have the same tag. It contains no spaces.
+/// The identity of a hashtag: its text without the `#`, in Unicode normalization form NFKC and in lower case. So
+/// `#Café` and `＃ＣＡＦÉ` have the same tag. It contains no spaces.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(Box<str>);
 
@@ -64,8 +64,8 @@ fn is_letter(character: char) -> bool {
     matches!(group, GeneralCategoryGroup::Letter | GeneralCategoryGroup::Mark)
 }
 
-/// Returns true for letters, digits, and the characters that join them within words of some scripts: zero-width joiners,
-/// Hebrew punctuation, Japanese dashes, dots and ditto marks, Tibetan and Catalan separators.
+/// Returns true for letters, digits, and the characters that join them within words of some scripts: zero-width
+/// joiners, Hebrew punctuation, Japanese dashes, dots and ditto marks, Tibetan and Catalan separators.
 fn is_in_tag(character: char) -> bool {
     let joins = matches!(
         character,

@@ -239,8 +239,8 @@ fn may_end_path(character: char) -> bool {
     matches!(character, '+' | '-' | '=' | '_' | '#' | '/') || is_in_word(character)
 }
 
-/// Returns true for letters and digits that continue a URL as people read and copy it, but not for those of scripts that
-/// are written without spaces: text follows a URL in these.
+/// Returns true for letters and digits that continue a URL as people read and copy it, but not for those of scripts
+/// that are written without spaces: text follows a URL in these.
 fn is_in_word(character: char) -> bool {
     let is_without_spaces = matches!(
         character,

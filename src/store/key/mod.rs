@@ -68,8 +68,8 @@ pub enum Packed {}
 /// Marker type of keys that hold a string.
 #[derive(Debug)]
 pub enum Text {}
-/// Marker type of the keys of a compact set, see [`crate::store::compact`]: that of the newest members, and with further
-/// parts after its name, `:count`, the number of members, and `:N`, their shard N.
+/// Marker type of the keys of a compact set, see [`crate::store::compact`]: that of the newest members, and with
+/// further parts after its name, `:count`, the number of members, and `:N`, their shard N.
 #[derive(Debug)]
 pub enum CompactSet {}
 /// Marker type of keys of any kind, which can only be deleted.

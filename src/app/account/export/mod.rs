@@ -1,8 +1,8 @@
 //! Exports of an account's data: who may download one.
 //!
-//! There is no stored file, which a deployment of several servers could not share. A user requests an export and receives
-//! the token of its download; each download then reads the data page by page ([`page`]), and may continue where an earlier
-//! one was interrupted.
+//! There is no stored file, which a deployment of several servers could not share. A user requests an export and
+//! receives the token of its download; each download then reads the data page by page ([`page`]), and may continue
+//! where an earlier one was interrupted.
 //!
 //! The token ends with the sign-in that requested it. So a changed password, `logoutEverywhere`, a suspension and a
 //! deletion end it as well, without a step of their own.
@@ -72,8 +72,8 @@ impl App {
         Ok(RequestedExport { token, expires_at })
     }
 
-    /// Returns the user who may download the export with this token, and charges them; `None` if there is no such export,
-    /// or if it has ended. Makes two round trips.
+    /// Returns the user who may download the export with this token, and charges them; `None` if there is no such
+    /// export, or if it has ended. Makes two round trips.
     pub async fn open_export(
         &self,
         token: &str,
@@ -107,8 +107,8 @@ impl App {
         }
     }
 
-    /// Returns the viewer as whom the operator reads a user's data, whether or not the account is active. Makes one round
-    /// trip.
+    /// Returns the viewer as whom the operator reads a user's data, whether or not the account is active. Makes one
+    /// round trip.
     pub async fn operator_as(&self, user: UserId) -> Result<Viewer, Error> {
         let version = exclusion::version(self.keys(), user).send("export: exclusions", self.store()).await?;
         Ok(Viewer::SignedIn(SignedIn {
