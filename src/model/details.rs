@@ -100,9 +100,10 @@ impl References {
 
     /// Returns what this post, of this author, says of its entries in the lists of others.
     pub fn referrals(&self, referrer: PostId, author: UserId) -> impl Iterator<Item = Referral> + use<> {
-        let parent = self.reply.as_ref().map(|reply| (ReferrerKind::Reply, reply.parent()));
-        let quoted = self.quoted.map(|quoted| (ReferrerKind::Quote, quoted));
-        let original = self.original.map(|original| (ReferrerKind::Repost, original));
+        let Self { reply, quoted, original, tags: _ } = self;
+        let parent = reply.as_ref().map(|reply| (ReferrerKind::Reply, reply.parent()));
+        let quoted = quoted.map(|quoted| (ReferrerKind::Quote, quoted));
+        let original = original.map(|original| (ReferrerKind::Repost, original));
         let referral = move |(kind, target)| Referral { kind, target, referrer, author };
         parent.into_iter().chain(quoted).chain(original).map(referral)
     }
@@ -117,8 +118,7 @@ impl References {
     /// Returns the references to posts, without those that belong to the text.
     #[must_use]
     pub fn to_posts(&self) -> Self {
-        let Self { reply, quoted, original, .. } = self;
-        Self { reply: reply.clone(), quoted: *quoted, original: *original, ..Self::default() }
+        Self { tags: Vec::new(), ..self.clone() }
     }
 }
 
@@ -241,6 +241,8 @@ mod tests {
             },
         };
         let text = "12 2 1767225600000 3 4 5 reply=9,8 quote=6 repost=5 tags=rust,日本";
+        let referrals = details.references.referrals(post(1), UserId::new(7).unwrap());
+        assert!(referrals.map(|referral| referral.kind).eq(ReferrerKind::ALL), "one of each kind");
         assert_eq!((details.to_string(), text.parse()), (text.to_owned(), Ok(details)));
         assert_eq!(Details::default().to_string(), "0 0 0 0 0 0");
         assert_eq!("0 0 0 0 0 0".parse(), Ok(Details::default()));
