@@ -6,10 +6,15 @@
 
 use std::time::Duration;
 
+use fanfold::app::App;
+use fanfold::app::import::ImportFollow;
 use fanfold::gate::Moment;
+use fanfold::model::clock::Clock as _;
+use fanfold::model::id::UserId;
 
 use crate::harness::stage::Call::{self, Delete, Deliver, Expire, Follow, Publish, Read, Unfollow};
 use crate::harness::stage::{STRATEGIES, Stage, strategies};
+use crate::harness::turnstile::Actor;
 use crate::harness::world::{archive_all, deliver_all};
 
 const R: u64 = 1;
@@ -249,6 +254,27 @@ async fn an_unfollow_that_writes_its_mirror_late_corrects_it_and_merges_again() 
         assert_eq!(stage.seen(&stage.app, R, 2).await.0, [1]);
     }
     hold_everywhere_by_all(&[Follow(R, A), READ], Unfollow(R, A), &[Follow(R, A), POST, Deliver]).await;
+}
+
+#[tokio::test]
+async fn a_follow_is_merged_although_another_of_the_same_import_ends_meanwhile() {
+    for strategy in STRATEGIES {
+        let stage = Stage::new(strategy, "3").await;
+        stage.calls(&[POST, Publish(B, None), READ]).await;
+        let [follower, one, other] = [R, A, B].map(|user| UserId::new(user).unwrap());
+        let at = stage.world.clock.now();
+        let follows = [one, other].map(|followee| ImportFollow { follower, followee, at });
+        let import = async move |app: App| {
+            app.import_follows(follows.to_vec()).await.unwrap();
+        };
+        let mut import = Actor::begin(&stage.app, import).await;
+        import.step_to(Moment::After, "edge: mirror").await;
+        stage.call(Unfollow(R, B)).await;
+        import.finish().await;
+        assert_eq!(stage.seen(&stage.app, R, 2).await.0, [1], "{strategy}");
+        stage.check_timelines(&stage.app).await.unwrap();
+        stage.check_store().await.unwrap();
+    }
 }
 
 /// Archives a post.
