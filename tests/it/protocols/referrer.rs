@@ -3,6 +3,8 @@
 
 use fanfold::gate::Moment;
 use fanfold::model::account::Standing;
+use fanfold::model::attachment::ReferrerKind;
+use fanfold::model::id::PostId;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::{Handle, Runtime};
@@ -12,7 +14,7 @@ use crate::harness::case::{in_turns, model_config};
 use crate::harness::sql::{Kind, on_every_kind};
 use crate::harness::stage::AccountChange::{Cancel, Delete, GoPrivate, GoPublic, Lift, Suspend};
 use crate::harness::stage::{AccountChange, Call, Refer, Scenario, Stage, hold_everywhere_on};
-use crate::harness::turnstile::{Event, events};
+use crate::harness::turnstile::{Event, Stop, events};
 
 /// The author of the posts that others refer to, and the author of those that refer to them.
 const A: u64 = 3;
@@ -195,6 +197,30 @@ async fn entries_return_with_their_author_whatever_happens_meanwhile() {
         }
         // So that each setup meets each change.
         holds.turn += 1;
+    }
+}
+
+#[tokio::test]
+async fn the_followers_of_an_author_whose_privacy_changes_see_the_entries_all_the_time() {
+    const FOLLOWER: u64 = 1;
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
+    for setup in setups(&[Call::Follow(FOLLOWER, B), REPLY, QUOTE]) {
+        stage.clear().await;
+        stage.calls(&setup).await;
+        for changed in [GoPrivate, GoPublic] {
+            let mut walk = stage.begin(change(changed)).await;
+            let mut writes = 0;
+            while let Some(stop) = walk.waits {
+                writes += usize::from(stop == Stop { moment: Moment::After, batch: "post: refer" });
+                for kind in [ReferrerKind::Reply, ReferrerKind::Quote] {
+                    let shown =
+                        stage.shown(PostId::new(1).unwrap(), kind, &stage.viewer(FOLLOWER)).await.unwrap();
+                    assert_eq!(shown.len(), 1, "{kind:?}, {changed:?} at {stop:?}");
+                }
+                walk.step().await;
+            }
+            assert_eq!(writes, 1, "{changed:?} writes the entries");
+        }
     }
 }
 

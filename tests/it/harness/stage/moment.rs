@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use fanfold::app::error::Error;
 use fanfold::app::viewer::Viewer;
 use fanfold::app::visibility::{UserSelection, Visible, VisiblePost};
 use fanfold::archive::referrer::EntryPortion;
@@ -81,11 +82,21 @@ impl Stage {
         Ok(())
     }
 
-    async fn check_shown(&self, target: PostId, kind: ReferrerKind, viewer: &Viewer) -> Result<(), String> {
+    /// Returns the referrers of a post that a viewer is shown.
+    pub(crate) async fn shown(
+        &self,
+        target: PostId,
+        kind: ReferrerKind,
+        viewer: &Viewer,
+    ) -> Result<Vec<VisiblePost>, Error> {
         let visible = Visible { app: &self.app, load: &self.app, viewer };
         let window = Window { direction: Direction::Forward, size: 99, from: None };
-        let shown = visible.referrers((target, kind), window, UserSelection::NONE).await;
-        for VisiblePost { post, .. } in shown.map_err(|error| format!("{error:?}"))?.posts {
+        Ok(visible.referrers((target, kind), window, UserSelection::NONE).await?.posts)
+    }
+
+    async fn check_shown(&self, target: PostId, kind: ReferrerKind, viewer: &Viewer) -> Result<(), String> {
+        let shown = self.shown(target, kind, viewer).await;
+        for VisiblePost { post, .. } in shown.map_err(|error| format!("{error:?}"))? {
             let standing = self.standing(post.author.get());
             let record = format!("ff:{{p{}}}:post", post.id);
             let is_deleted: bool = self.world.redis.raw(&["HEXISTS", &record, "deleted"]);
