@@ -9,13 +9,20 @@ use fanfold::app::error::{Error, Rejection};
 use fanfold::app::read::Load;
 use fanfold::app::user::ProfileUpdate;
 use fanfold::app::user::read::{UserByName, UserRecord};
+use fanfold::app::viewer::Viewer;
+use fanfold::app::visibility::Visible;
 use fanfold::model::id::UserId;
+use fanfold::model::moderation::ActionNote;
+use fanfold::model::moderator::Moderator;
 use fanfold::model::user::{UserFields, Username};
+use futures::future::join;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::harness::instance::Instance;
+use crate::harness::proxy::Proxy;
 use crate::harness::wait::{LIMIT, eventually_async};
-use crate::harness::world::{PASSWORD, World, app};
+use crate::harness::world::{PASSWORD, Redis, World, app, app_at};
 
 const CACHED: [&str; 2] = ["--redis-user-cache", "1000000"];
 
@@ -188,6 +195,36 @@ async fn who_waits_for_the_end_of_a_session_reads_the_session_again_although_it_
     world.app.logout(&world.app.authenticate(&token).await.unwrap()).await.unwrap();
     tokio::time::timeout(LIMIT, ended).await.expect("the end is signalled").unwrap();
     listening.abort();
+}
+
+#[tokio::test]
+async fn a_request_that_a_process_puts_back_is_shown_by_it_at_once_although_the_session_is_cached() {
+    let (port, redis) = Instance::start_on_port(&[]);
+    let proxy = Proxy::before(port);
+    let world = World::on(Redis::Own(redis), &[]).await;
+    let people = world.people(3).await;
+    let url = format!("redis://127.0.0.1:{}", proxy.port);
+    let cached = app_at(&url, world.redis.directory(), &world.clock, &CACHED).await;
+    let owner = world.app.authenticate(&people[1].token).await.unwrap();
+    let privacy = ProfileUpdate { is_private: Some(true), ..ProfileUpdate::default() };
+    world.app.change_profile(&owner, privacy).await.unwrap();
+    world.follow(&people[0], &people[1]).await;
+    let (by, note) = (&Moderator::Operator, ActionNote::default);
+    world.app.suspend_user(by, user(2), note()).await.unwrap();
+
+    let requested = async |viewer: Viewer, other: u64| {
+        let visible = Visible { app: &cached, load: &cached, viewer: &viewer };
+        visible.relation(user(other), false).await.unwrap().unwrap().requested_since
+    };
+    let token = &people[0].token;
+    warm_session(&cached, token).await;
+    // This caches the exclusions, with which requests are read, in the version of the session.
+    assert_eq!(requested(cached.authenticate(token).await.unwrap(), 3).await, None);
+    // What invalidates the cache arrives late.
+    proxy.hold_back_tracking(true);
+    cached.unsuspend_user(by, user(2), note()).await.unwrap();
+    let (viewer, ()) = join(cached.authenticate(token), async { proxy.hold_back_tracking(false) }).await;
+    assert!(requested(viewer.unwrap(), 2).await.is_some(), "the request is pending again");
 }
 
 #[tokio::test]

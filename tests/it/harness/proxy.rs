@@ -1,5 +1,5 @@
-//! A TCP proxy before a Redis server. It delays or holds back what the server sends: to its replicas, or to its
-//! clients. It can also make a server appear to be of an old version.
+//! A TCP proxy before a Redis server. It delays or holds back what the server sends: to its replicas, to its clients, or
+//! over connections for which it tracks keys. It can also make a server appear to be of an old version.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const VERSION: &[u8] = b"redis_version:";
 /// The command by which a replica begins to replicate, as Redis encodes it.
 const BEGIN_TO_REPLICATE: &[u8] = b"$5\r\nPSYNC\r\n";
+/// The word by which a client asks the server to track keys, encoded in the same way.
+const BEGIN_TO_TRACK: &[u8] = b"$8\r\nTRACKING\r\n";
 
 /// A port that leads to a server. It is served until the process ends; while the server is down, connections are
 /// closed.
@@ -33,13 +35,15 @@ struct Current {
     clients: Duration,
     /// The same for replicas; `None` if what the server sends them is held back.
     replicas: Option<Duration>,
+    /// True if what the server sends over connections for which it tracks keys is held back.
+    holds_tracking: bool,
     /// True if the server's `INFO` names an old version.
     is_old: bool,
 }
 
 impl Default for Current {
     fn default() -> Self {
-        Self { clients: Duration::ZERO, replicas: Some(Duration::ZERO), is_old: false }
+        Self { clients: Duration::ZERO, replicas: Some(Duration::ZERO), holds_tracking: false, is_old: false }
     }
 }
 
@@ -48,6 +52,8 @@ impl Default for Current {
 struct Connection {
     /// True if it is that of a replica.
     replicates: AtomicBool,
+    /// True if the server tracks keys for it.
+    is_tracking: AtomicBool,
     /// True if the server has closed it.
     is_closed: AtomicBool,
 }
@@ -87,6 +93,11 @@ impl Proxy {
         self.delays.change(|current| current.replicas = None);
     }
 
+    /// Holds back all that the server sends over connections for which it tracks keys, or delivers it.
+    pub(crate) fn hold_back_tracking(&self, holds: bool) {
+        self.delays.change(|current| current.holds_tracking = holds);
+    }
+
     /// Replaces the major version in the server's `INFO` by 5.
     pub(crate) fn announce_old_version(&self) {
         self.delays.change(|current| current.is_old = true);
@@ -113,7 +124,8 @@ impl Delays {
             if replicates && connection.is_closed.load(Ordering::Relaxed) {
                 return false;
             }
-            let delay = if replicates { current.replicas } else { Some(current.clients) };
+            let is_held = current.holds_tracking && connection.is_tracking.load(Ordering::Relaxed);
+            let delay = if replicates { current.replicas } else { (!is_held).then_some(current.clients) };
             current = match delay.map(|delay| delay.saturating_sub(received.elapsed())) {
                 Some(Duration::ZERO) => return true,
                 Some(left) => self.changed.wait_timeout(current, left).unwrap().0,
@@ -145,8 +157,12 @@ fn forward_requests([mut client, mut server]: [TcpStream; 2], connection: &Conne
     let mut bytes = [0; 16 << 10];
     while let Ok(count @ 1..) = client.read(&mut bytes) {
         let bytes = &bytes[..count];
-        if bytes.windows(BEGIN_TO_REPLICATE.len()).any(|part| part == BEGIN_TO_REPLICATE) {
-            connection.replicates.store(true, Ordering::Relaxed);
+        for (word, is_begun) in
+            [(BEGIN_TO_REPLICATE, &connection.replicates), (BEGIN_TO_TRACK, &connection.is_tracking)]
+        {
+            if bytes.windows(word.len()).any(|part| part == word) {
+                is_begun.store(true, Ordering::Relaxed);
+            }
         }
         if server.write_all(bytes).is_err() {
             break;
