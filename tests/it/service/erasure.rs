@@ -1,6 +1,7 @@
 //! Erased accounts: afterwards, no key and no table contains their ids, names and texts, wherever the work is
 //! interrupted.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fanfold::app::App;
@@ -12,6 +13,7 @@ use fanfold::app::moderation::report::ReportTarget;
 use fanfold::app::post::read::{PostPage, PostRecords};
 use fanfold::app::post::{EditRequest, NewPost, PublishRequest};
 use fanfold::app::read::{Load as _, Shared};
+use fanfold::app::viewer::Viewer;
 use fanfold::model::attachment::AttachmentCounts;
 use fanfold::model::clock::{Clock as _, Day, Period};
 use fanfold::model::details::References;
@@ -22,8 +24,10 @@ use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::{Content, Visibility};
 use fanfold::model::relation::MuteScope;
 use fanfold::store::batch::Batch;
+use fanfold::store::key::KEYS;
+use fanfold::store::key::row::{Fact, Row};
 use fanfold::store::{audience, tie};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::harness::case::{cases, stride};
@@ -38,6 +42,9 @@ const SECRET: &str = "unforgettable";
 
 /// The id before that of the first deleted user. No other number is as large, except times.
 const FIRST: u64 = 45_600;
+
+/// Makes an account private.
+const HIDE: &str = "mutation { updateProfile(input: { isPrivate: true }) { userErrors { message } } }";
 
 fn id(number: u64) -> UserId {
     UserId::new(number).unwrap()
@@ -55,6 +62,8 @@ struct Stage {
     /// Code of an invite that all deleted users have used.
     invite: String,
     next: u64,
+    /// The keys that some deleted user has had, by their methods.
+    seen: BTreeSet<&'static str>,
 }
 
 impl Stage {
@@ -70,7 +79,8 @@ impl Stage {
         ];
         let world = World::with(options.as_flattened()).await;
         world.app.open_archive().await.unwrap();
-        let people = world.people(6).await;
+        let people = world.people(8).await;
+        world.data(Some(&people[6].token), HIDE, Value::Null).await;
         let author = world.app.authenticate(&people[0].token).await.unwrap();
         let mut targets = Vec::new();
         for _ in 0..=hot {
@@ -83,7 +93,7 @@ impl Stage {
         let uses = NewInvite { uses: 1_000, expires_at: None, note: "" };
         let invite = world.app.create_invite(&Moderator::Operator, uses).await.unwrap();
         let invite = invite.code.as_str().to_owned();
-        Self { world, database, people, targets, strangers: 0, invite, next: FIRST }
+        Self { world, database, people, targets, strangers: 0, invite, next: FIRST, seen: BTreeSet::new() }
     }
 
     /// Registers a user whose id has digits that nothing else has.
@@ -129,7 +139,9 @@ impl Stage {
         for person in &people[..4] {
             self.world.follow(person, leaver).await;
         }
-        for person in &people[2..4] {
+        // The last but one is a private account, and the last one is suspended later.
+        app.unsuspend_user(&Moderator::Operator, id(8), ActionNote::default()).await.unwrap();
+        for person in people[2..4].iter().chain(&people[6..]) {
             self.world.follow(leaver, person).await;
         }
         for _ in 0..3 {
@@ -144,7 +156,7 @@ impl Stage {
         self.edit(leaver, "twice").await;
         let query = "query ($id: ID!) { user(by: { id: $id }) { displayName }
             viewer { timeline { nodes { content } } } }";
-        for person in people {
+        for person in &people[..7] {
             self.world.data(Some(&person.token), query, json!({ "id": leaver.id })).await;
             self.world.data(Some(&leaver.token), query, json!({ "id": person.id })).await;
         }
@@ -159,17 +171,33 @@ impl Stage {
         app.mute(&muter, id(self.next), MuteScope::All, None).await.unwrap();
         let blocker = app.authenticate(&people[5].token).await.unwrap();
         app.block(&blocker, id(self.next)).await.unwrap();
+        app.suspend_user(&Moderator::Operator, id(8), ActionNote::default()).await.unwrap();
+        app.work_on_accounts().await.unwrap();
+        app.repost(&viewer, self.targets[0]).await.unwrap();
+        // An archived post.
+        let oldest = self.posts_of(&viewer).await.pop().unwrap();
+        app.delete_post(&viewer, oldest).await.unwrap();
+    }
+
+    /// Makes the account of a user private, and lets another request to follow it.
+    async fn hide(&self, leaver: &Person) {
+        self.world.data(Some(&leaver.token), HIDE, Value::Null).await;
+        self.world.follow(&self.people[6], leaver).await;
+    }
+
+    /// Returns all posts of a user, the newest first.
+    async fn posts_of(&self, viewer: &Viewer) -> Vec<PostId> {
+        let author = viewer.user().unwrap();
+        let window = Window { direction: Direction::Forward, size: 99, from: None };
+        let page = PostPage { author, window, period: Period::ALL, only_public: false };
+        self.world.app.load(page).await.unwrap().entries.iter().map(Listed::id).collect()
     }
 
     /// Edits all posts of a user, under an idempotency key or without one.
     async fn edit(&self, leaver: &Person, how_often: &str) {
         let app = &self.world.app;
         let viewer = app.authenticate(&leaver.token).await.unwrap();
-        let author = viewer.user().unwrap();
-        let window = Window { direction: Direction::Forward, size: 99, from: None };
-        let page = PostPage { author, window, period: Period::ALL, only_public: false };
-        let posts: Vec<PostId> = app.load(page).await.unwrap().entries.iter().map(Listed::id).collect();
-        for (number, post) in posts.into_iter().enumerate() {
+        for (number, post) in self.posts_of(&viewer).await.into_iter().enumerate() {
             let content = format!("{SECRET} words, edited {how_often}");
             let key = format!("{SECRET} edit {how_often} of {post}");
             let idempotency_key = (number % 2 == 0).then_some(key.as_str());
@@ -246,6 +274,24 @@ impl Stage {
         app.import_posts(&(0..posts).map(post).collect::<Vec<_>>()).await.unwrap();
         deliver_all(app).await;
         archive_all(app).await;
+    }
+
+    /// Notes the keys that the last leaver has.
+    fn see_keys(&mut self) {
+        let user = id(self.next);
+        let (redis, keys) = (&self.world.redis, self.world.app.store().keys());
+        let has = |row: &&Row| redis.raw::<bool>(&["EXISTS", keys.of_user(row, user).name()]);
+        self.seen.extend(KEYS.iter().filter(|row| row.is_of_user()).filter(has).map(|row| row.method));
+    }
+
+    /// Checks that deleted users had each key that an erasure deletes, so that a new one is tested.
+    fn check_seen(&self) {
+        let lasts = |row: &Row| !row.facts.iter().any(|fact| matches!(fact, Fact::Expiry(_) | Fact::Derived));
+        let is_erased =
+            |row: &Row| row.is_of_user() && row.arguments.is_empty() && !row.is_kept() && !row.is_channel();
+        let erased = KEYS.iter().filter(|row| is_erased(row) && lasts(row)).map(|row| row.method);
+        let missing: Vec<_> = erased.filter(|method| !self.seen.contains(method)).collect();
+        assert!(missing.is_empty(), "let a user have these keys before the erasure: {missing:?}");
     }
 
     async fn delete(&self, leaver: &Person) {
@@ -353,6 +399,10 @@ async fn erased_wherever_interrupted(kind: Kind, stride: usize) {
     for stops in (0..).step_by(stride) {
         let leaver = stage.leaver().await;
         stage.live(&leaver).await;
+        if stops / stride % 2 == 1 {
+            stage.hide(&leaver).await;
+        }
+        stage.see_keys();
         stage.delete(&leaver).await;
         stage.world.clock.advance(Duration::from_secs(61));
         let work = async |app: App| drop(app.work_on_accounts().await);
@@ -371,6 +421,7 @@ async fn erased_wherever_interrupted(kind: Kind, stride: usize) {
         }
     }
     assert!(stage.next - FIRST > 50 / stride as u64, "{} interruptions", stage.next - FIRST);
+    stage.check_seen();
     stage.check().await;
 }
 
