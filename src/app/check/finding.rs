@@ -1,7 +1,9 @@
-//! What a check counts. A new finding is a row of [`Finding`].
+//! The numbers of what a check counts. The table of findings is in [`check`](super).
 
 use std::fmt;
 use std::ops::{AddAssign, Index, IndexMut};
+
+use crate::app::check::Finding;
 
 /// Declares what a check counts: a name, the line of `fanfold check`, and whether it is a fault.
 macro_rules! findings {
@@ -16,6 +18,7 @@ macro_rules! findings {
             /// All that a check counts.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
+            /// Returns the name for operators, and what kind of finding it is.
             const fn row(self) -> (&'static str, Kind) {
                 match self {
                     $(Self::$name => ($text, Kind::$kind),)*
@@ -24,55 +27,13 @@ macro_rules! findings {
         }
     };
 }
+pub(super) use findings;
 
+/// The kind of a finding.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Count,
     Fault,
-}
-
-findings! {
-    /// Users with a record.
-    Users: "users", Count;
-    /// Follows and requests to follow, counted on the authoritative side.
-    Edges: "follows and requests", Count;
-    /// Edges that lack the authoritative entry or the mirror, or have different times in the two.
-    TornEdges: "one-sided follows", Fault;
-    /// Edges to or from nonexistent users, or from a user to themselves.
-    DanglingEdges: "follows without a user", Fault;
-    /// Blocks whose mirror differs from their truth.
-    TornBlocks: "one-sided blocks", Fault;
-    /// Blocks between users of whom one follows the other, or has requested to.
-    CrossedBlocks: "blocks across a follow", Fault;
-    /// Pending requests to follow users whose accounts are public.
-    StrayRequests: "requests to public accounts", Fault;
-    /// Mutes that an erasure of one of the two users does not find, or has not found.
-    UntiedMutes: "mutes without a tie", Fault;
-    /// Names that resolve to no user or to a user with another name, and users whose name does not resolve to
-    /// them.
-    WrongNames: "usernames without a user", Fault;
-    /// Accounts with names or follows that do not agree with the account being active or not.
-    WrongActivities: "accounts partly inactive", Fault;
-    /// Subjects of another application that resolve to no user or to a user of another subject, and users whose
-    /// subject does not resolve to them.
-    WrongSubjects: "subjects without a user", Fault;
-    /// Abandoned jobs that were to push a post to timelines or to remove a post from them.
-    GivenUp: "deliveries given up", Fault;
-    /// Posts that the archive rejected.
-    Unmovable: "posts not archived", Fault;
-    /// Users whose recorded number of archived posts differs from the number in the archive.
-    Miscounted: "archived posts miscounted", Fault;
-    /// Users whose hot posts have wrong creation times.
-    Mistimed: "users with wrong post times", Fault;
-    /// Users whose set of hot posts that only followers can see is wrong.
-    WrongVisibilities: "users with wrong visibilities", Fault;
-    /// Replies and quotes that are missing from the list of the post that they refer to, and entries that no post
-    /// accounts for.
-    WrongReferrals: "wrong replies and quotes", Fault;
-    /// Posts with a wrong number of replies or quotes.
-    MiscountedReferrals: "replies and quotes miscounted", Fault;
-    /// Unfinished operations, which are not faults.
-    Unfinished: "operations in progress", Count;
 }
 
 impl Finding {
