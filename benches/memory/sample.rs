@@ -6,7 +6,7 @@ use fanfold::model::region::{Region, Table};
 use fanfold::model::relation::Side;
 use fanfold::store::batch::Batch;
 use fanfold::store::command::Command;
-use fanfold::store::key::{Hash, Key, Keys, Layout};
+use fanfold::store::key::{Key, Keys, Layout};
 use fanfold::store::memory::{self, KeyUsage};
 use fanfold::store::region;
 use redis::{Cmd, Connection, FromRedisValue, cmd};
@@ -78,13 +78,13 @@ impl Sample {
     }
 
     async fn timelines(&self, redis: &mut Redis<'_>) -> Ratio {
-        let own = redis.usage(&self.users, |keys, user| memory::timeline(&keys.timeline(user))).await;
+        let own = redis.usage(&self.users, |keys, user| memory::usage(&keys.timeline(user))).await;
         let plains: Vec<Plain> = self.users.iter().filter_map(|user| redis.plain_timeline(*user)).collect();
         redis.compare("timeline entry", "a sorted set of ids", &own, &plains)
     }
 
     async fn users(&self, redis: &mut Redis<'_>) -> Ratio {
-        let own = redis.usage(&self.users, |keys, user| memory::record(&keys.user(user))).await;
+        let own = redis.usage(&self.users, |keys, user| memory::usage(&keys.user(user))).await;
         let plain = |user: &UserId| {
             let key = redis.keys().user(*user);
             redis.plain_fields(&format!("user:{user}"), &key)
@@ -94,7 +94,7 @@ impl Sample {
     }
 
     async fn posts(&self, redis: &mut Redis<'_>) -> Ratio {
-        let own = redis.usage(&self.posts, |keys, post| memory::record(&keys.post(post))).await;
+        let own = redis.usage(&self.posts, |keys, post| memory::usage(&keys.post(post))).await;
         let plain = |post: &PostId| {
             let key = redis.keys().post(*post);
             redis.plain_fields(&format!("post:{post}"), &key)
@@ -192,7 +192,7 @@ impl Redis<'_> {
     }
 
     /// Returns a plain key for each field of a hash.
-    fn plain_fields(&mut self, name: &str, key: &Key<Hash>) -> Vec<Plain> {
+    fn plain_fields<K>(&mut self, name: &str, key: &Key<K>) -> Vec<Plain> {
         let fields: Vec<(String, String)> = self.read(cmd("HGETALL").arg(key));
         fields.into_iter().map(|(field, text)| Plain::text(&format!("{name}:{field}"), text)).collect()
     }

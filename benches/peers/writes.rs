@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use fanfold::store::key::{Hash, Key, Keys};
+use fanfold::store::key::{Key, Keys, Record};
 use redis::{Connection, RedisResult};
 
 use crate::ground::Redis;
@@ -47,7 +47,7 @@ impl Writes {
 }
 
 /// Writes a user's record with its present content.
-fn write_again(connection: &mut Connection, record: &Key<Hash>) -> RedisResult<()> {
+fn write_again(connection: &mut Connection, record: &Key<Record>) -> RedisResult<()> {
     let name: String = redis::cmd("HGET").arg(record).arg("display_name").query(connection)?;
     redis::cmd("HSET").arg(record).arg("display_name").arg(name).exec(connection)
 }

@@ -15,8 +15,8 @@ use crate::model::id::{PostId, UserId};
 use crate::model::user::{UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::command::Command;
-use crate::store::key::Keys;
-use crate::store::memory::{self, KeyUsage, usage};
+use crate::store::key::{KEYS, Keys};
+use crate::store::memory::{self, KeyUsage, usage, usage_of_user};
 use crate::store::post::{self, Record};
 use crate::store::{region, user, visit};
 
@@ -26,25 +26,6 @@ const MAX_KEYS: u64 = 1_000;
 const MAX_SHARDS: usize = 100;
 /// Maximum number of commands per batch.
 const BATCH_SIZE: usize = 500;
-
-/// Measures a key of a user.
-type UsageOfUser = fn(&Keys, UserId) -> Command<Option<KeyUsage>>;
-
-/// The items that are in keys of users, in the singular, each with the keys in which it is stored.
-const OF_USERS: [(&str, &[UsageOfUser]); 7] = [
-    ("follow", &[|keys, user| usage(&keys.following(user)), |keys, user| usage(&keys.followers(user))]),
-    (
-        "follow request",
-        &[|keys, user| usage(&keys.requesting(user)), |keys, user| usage(&keys.requests(user))],
-    ),
-    // In larger sets of blockers, a member takes fewer bytes.
-    ("block", &[|keys, user| usage(&keys.blocking(user)), |keys, user| usage(&keys.blockers(user))]),
-    ("mute", &[|keys, user| usage(&keys.muting(user))]),
-    // In larger sets, a tie takes about as many bytes. There is one in the slot of each of two users.
-    ("tie", &[|keys, user| usage(&keys.ties(user, 0))]),
-    ("timeline entry", &[|keys, user| memory::timeline(&keys.timeline(user))]),
-    ("user", &[|keys, user| memory::record(&keys.user(user))]),
-];
 
 /// The memory usage of all data.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,13 +66,10 @@ impl Footprint {
         Self { kind, count, sampled: items, bytes_each: bytes_per_item(sample, items), encodings }
     }
 
-    /// Adds the second copy of the same items.
-    fn and(self, mirror: &Self) -> Self {
-        Self {
-            bytes_each: self.bytes_each + mirror.bytes_each,
-            encodings: &self.encodings | &mirror.encodings,
-            ..self
-        }
+    /// Adds another copy of the same items.
+    fn add_copy(&mut self, copy: &Self) {
+        self.bytes_each += copy.bytes_each;
+        self.encodings.extend(copy.encodings.iter().cloned());
     }
 
     /// Returns the bytes used by all items of this kind.
@@ -111,15 +89,12 @@ impl App {
     /// Measures memory usage. Takes about 30 round trips, regardless of the amount of data.
     pub async fn measure_memory(&self) -> Result<Usage, Error> {
         let sampler = Sampler::new(self).await?;
-        let mut footprints = Vec::new();
-        for (kind, usages) in OF_USERS {
-            footprints.push(sampler.of_users(kind, usages).await?);
-        }
-        footprints.extend([sampler.names().await?, sampler.subjects().await?]);
+        let mut footprints = sampler.of_users().await?;
+        footprints.extend([sampler.ties().await?, sampler.names().await?, sampler.subjects().await?]);
         footprints.extend(sampler.posts().await?);
         footprints.extend([sampler.edits().await?, sampler.visits().await?, sampler.regions().await?]);
         let redis_bytes = self.store().memory_used().await?;
-        Ok(Usage { footprints, redis_bytes: redis_bytes.unwrap_or_default() })
+        Ok(Usage { footprints: by_kind(footprints), redis_bytes: redis_bytes.unwrap_or_default() })
     }
 }
 
@@ -139,14 +114,23 @@ impl<'a> Sampler<'a> {
         Ok(Self { app, last, users })
     }
 
-    /// Measures the keys of the sampled users in which each item of a kind is stored.
-    async fn of_users(&self, kind: &'static str, usages: &[UsageOfUser]) -> Result<Footprint, Error> {
+    /// Measures the keys of the sampled users, but those that have shards.
+    async fn of_users(&self) -> Result<Vec<Footprint>, Error> {
         let mut footprints = Vec::new();
-        for usage in usages {
-            let sample = self.sample(self.users.iter().map(|user| usage(self.keys(), *user))).await?;
-            footprints.push(self.footprint_of_users(kind, &sample));
+        for row in KEYS.iter().filter(|row| row.is_of_user() && row.arguments.is_empty()) {
+            for kind in row.footprints() {
+                let usages = self.users.iter().map(|user| usage_of_user(self.keys(), row, *user));
+                footprints.push(self.footprint_of_users(kind, &self.sample(usages).await?));
+            }
         }
-        Ok(footprints.into_iter().reduce(|first, mirror| first.and(&mirror)).expect("each kind has a key"))
+        Ok(footprints)
+    }
+
+    /// Measures the first shard of ties. In larger sets, a tie takes about as many bytes. There is one in the slot of
+    /// each of two users.
+    async fn ties(&self) -> Result<Footprint, Error> {
+        let usages = self.users.iter().map(|user| usage(&self.keys().ties(*user, 0)));
+        Ok(self.footprint_of_users("tie", &self.sample(usages).await?))
     }
 
     /// Creates a footprint from keys of the sampled users.
@@ -194,7 +178,7 @@ impl<'a> Sampler<'a> {
         let footprint = |kind, items, sample: &[KeyUsage]| {
             Footprint::new(kind, extrapolate(items, posts.len() as u64, last), sample)
         };
-        let sample = self.sample(live.iter().map(|post| memory::record(&self.keys().post(*post)))).await?;
+        let sample = self.sample(live.iter().map(|post| usage(&self.keys().post(*post)))).await?;
         let mut footprints = vec![footprint("post", sample.len() as u64, &sample)];
         let footprint_of = |list: ReferrerKind| list.attachment().footprint;
         let mut kinds = ReferrerKind::ALL.map(footprint_of).to_vec();
@@ -205,11 +189,6 @@ impl<'a> Sampler<'a> {
                 lists.flat_map(|list| live.iter().flat_map(move |post| self.keys().entries(*post, list)));
             let sample = self.sample(keys.map(|key| usage(&key))).await?;
             footprints.push(footprint(kind, sample.iter().map(|usage| usage.items).sum(), &sample));
-        }
-        let repost = footprint_of(ReferrerKind::Repost);
-        if let Some(reposts) = footprints.iter_mut().find(|footprint| footprint.kind == repost) {
-            let of_users = self.of_users(repost, &[|keys, user| usage(&keys.reposted(user))]).await?;
-            *reposts = of_users.and(reposts);
         }
         Ok(footprints)
     }
@@ -280,6 +259,19 @@ impl<'a> Sampler<'a> {
     fn keys(&self) -> &Keys {
         self.app.keys()
     }
+}
+
+/// Adds up the footprints of each kind: an item has a copy in each of the keys that were measured. The first is that of the
+/// keys that have all items.
+fn by_kind(footprints: Vec<Footprint>) -> Vec<Footprint> {
+    let mut kinds: Vec<Footprint> = Vec::new();
+    for footprint in footprints {
+        match kinds.iter_mut().find(|known| known.kind == footprint.kind) {
+            Some(known) => known.add_copy(&footprint),
+            None => kinds.push(footprint),
+        }
+    }
+    kinds
 }
 
 /// Returns at most `most` of the shards, evenly spaced.

@@ -5,7 +5,8 @@
 
 use crate::model::id::UserId;
 use crate::store::command::{Command, command, several};
-use crate::store::key::{CompactSet, Hash, Key, List, Packed, Set, SortedSet};
+use crate::store::key::row::Row;
+use crate::store::key::{Key, Keys, Kind};
 use crate::store::region::USERS_PER_SHARD;
 
 /// Number of elements that Redis samples to estimate the size of a key without a compact encoding.
@@ -22,59 +23,22 @@ pub struct KeyUsage {
     pub encoding: String,
 }
 
-/// A kind of key whose items Redis counts.
-pub trait Countable {
-    /// The command that counts them.
-    const COUNT: &'static str;
+/// Measures a key; `None` if it does not exist.
+pub fn usage<K: Kind>(key: &Key<K>) -> Command<Option<KeyUsage>> {
+    measure(key, K::COUNT, K::SEALS)
 }
 
-impl Countable for SortedSet {
-    const COUNT: &'static str = "ZCARD";
+/// Measures the key of this row, without arguments, in a user's slot; `None` if it does not exist.
+pub fn usage_of_user(keys: &Keys, row: &Row, user: UserId) -> Command<Option<KeyUsage>> {
+    measure(&keys.of_user(row, user), row.count, row.seals)
 }
 
-impl Countable for Hash {
-    const COUNT: &'static str = "HLEN";
-}
-
-impl Countable for Set {
-    const COUNT: &'static str = "SCARD";
-}
-
-impl Countable for List {
-    const COUNT: &'static str = "LLEN";
-}
-
-/// The items are the newest members.
-impl Countable for CompactSet {
-    const COUNT: &'static str = SortedSet::COUNT;
-}
-
-/// The items are bytes.
-impl Countable for Packed {
-    const COUNT: &'static str = "STRLEN";
-}
-
-/// Measures a key whose elements are the items; `None` if it does not exist.
-pub fn usage<Kind: Countable>(key: &Key<Kind>) -> Command<Option<KeyUsage>> {
-    measure(key, Kind::COUNT)
-}
-
-/// Measures a record, which is one item.
-pub fn record(key: &Key<Hash>) -> Command<Option<KeyUsage>> {
-    measure(key, "EXISTS")
-}
-
-/// Measures a home timeline, whose last element is the seal.
-pub fn timeline(key: &Key<List>) -> Command<Option<KeyUsage>> {
-    let entries = |usage: KeyUsage| KeyUsage { items: usage.items.saturating_sub(1), ..usage };
-    usage(key).map(move |usage| Ok(usage.map(entries)))
-}
-
-fn measure<Kind>(key: &Key<Kind>, count: &str) -> Command<Option<KeyUsage>> {
+fn measure<K>(key: &Key<K>, count: &str, seals: u64) -> Command<Option<KeyUsage>> {
     let bytes = command("MEMORY").arg("USAGE").key(key).arg("SAMPLES").arg(SAMPLES);
     let encoding = command("OBJECT").arg("ENCODING").key(key);
     let usage = several(&[bytes, encoding, command(count).key(key)]);
-    usage.map(|(bytes, encoding, items): (Option<u64>, Option<String>, u64)| {
+    usage.map(move |(bytes, encoding, elements): (Option<u64>, Option<String>, u64)| {
+        let items = elements.saturating_sub(seals);
         Ok(bytes.zip(encoding).map(|(bytes, encoding)| KeyUsage { bytes, items, encoding }))
     })
 }

@@ -41,44 +41,63 @@ const COUNT: &str = ":count";
 /// Beginning of the names of the keys of password attempts in a session.
 const GUESSES: &str = "guesses:";
 
-/// Marker type of keys that hold a hash.
-#[derive(Debug)]
-pub enum Hash {}
-/// Marker type of keys that hold a set.
-#[derive(Debug)]
-pub enum Set {}
-/// Marker type of keys that hold a sorted set.
-#[derive(Debug)]
-pub enum SortedSet {}
-/// Marker type of keys that hold a counter.
-#[derive(Debug)]
-pub enum Counter {}
-/// Marker type of keys that hold a token bucket.
-#[derive(Debug)]
-pub enum Bucket {}
-/// Marker type of keys that hold a list.
-#[derive(Debug)]
-pub enum List {}
-/// Marker type of keys that hold a stream.
-#[derive(Debug)]
-pub enum Stream {}
-/// Marker type of keys that hold a string of fixed-length fields.
-#[derive(Debug)]
-pub enum Packed {}
-/// Marker type of keys that hold a string.
-#[derive(Debug)]
-pub enum Text {}
-/// Marker type of the keys of a compact set, see [`crate::store::compact`]: that of the newest members, and with
-/// further parts after its name, `:count`, the number of members, and `:N`, their shard N.
-#[derive(Debug)]
-pub enum CompactSet {}
-/// Marker type of keys of any kind, which can only be deleted.
-#[derive(Debug)]
-pub enum Any {}
-/// Marker type of pub/sub channels, which are named like keys. In a cluster they are channels of sharded pub/sub, so
-/// they have slots as well.
-#[derive(Debug)]
-pub enum Channel {}
+/// The kind of a key, its marker type.
+pub trait Kind {
+    /// The command that counts the elements of a key.
+    const COUNT: &'static str;
+    /// The number of elements that are no items.
+    const SEALS: u64;
+}
+
+/// Declares kinds of keys: what a key of the kind holds, the command that counts its elements, and the number of
+/// elements that are no items, if there are any.
+macro_rules! kinds {
+    ($($(#[$doc:meta])+ $kind:ident: $count:literal $(- $seals:literal)?;)+) => {
+        $(
+            $(#[$doc])+
+            #[derive(Debug)]
+            pub enum $kind {}
+
+            impl Kind for $kind {
+                const COUNT: &'static str = $count;
+                const SEALS: u64 = 0 $(+ $seals)?;
+            }
+        )+
+    };
+}
+
+kinds! {
+    /// A hash whose fields are items.
+    Hash: "HLEN";
+    /// A hash whose fields are those of one item.
+    Record: "EXISTS";
+    /// A set.
+    Set: "SCARD";
+    /// A sorted set.
+    SortedSet: "ZCARD";
+    /// A counter.
+    Counter: "EXISTS";
+    /// A token bucket.
+    Bucket: "EXISTS";
+    /// A list.
+    List: "LLEN";
+    /// A list whose last element is a seal; see [`crate::store::timeline`].
+    SealedList: "LLEN" - 1;
+    /// A stream.
+    Stream: "XLEN";
+    /// A string of fixed-length fields. The elements are bytes.
+    Packed: "STRLEN";
+    /// A string.
+    Text: "EXISTS";
+    /// A compact set, see [`crate::store::compact`]: the key is that of the newest members, which are its elements here;
+    /// with further parts after its name it is `:count`, the number of members, and `:N`, their shard N.
+    CompactSet: "ZCARD";
+    /// A key of any kind, which can only be deleted or measured.
+    Any: "EXISTS";
+    /// A pub/sub channel, which is named like a key. In a cluster it is a channel of sharded pub/sub, so it has a slot
+    /// as well.
+    Channel: "EXISTS";
+}
 
 /// A day and its number of visit shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -364,6 +383,12 @@ impl Keys {
         KEYS.iter().filter(is_erased).flat_map(erased)
     }
 
+    /// Returns the key of this row, without arguments, in a user's slot.
+    #[must_use]
+    pub fn of_user(&self, row: &Row, user: UserId) -> Key<Any> {
+        self.key(Tag::User(user), noun(row.name))
+    }
+
     /// Returns the key of one of a user's lists of follows and requests to follow.
     #[must_use]
     pub fn list(&self, user: UserId, side: Side) -> Key<SortedSet> {
@@ -488,7 +513,7 @@ mod tests {
             head.contains("-> Key<") || head.contains("-> [Key<")
         });
         let keys: Vec<&str> = keys.map(|function| function.split(['(', '<']).next().unwrap()).collect();
-        let built_by_others = ["names_with", "subjects_with", "list", "find", "entries"];
+        let built_by_others = ["names_with", "subjects_with", "of_user", "list", "find", "entries"];
         assert_eq!(keys, built_by_others, "a key that no other method builds has a row in the table");
     }
 }

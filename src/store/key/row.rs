@@ -13,6 +13,10 @@ pub struct Row {
     pub tag: &'static str,
     /// The marker type of the kind, such as [`SortedSet`](super::SortedSet).
     pub kind: &'static str,
+    /// The command that counts its elements.
+    pub count: &'static str,
+    /// The number of elements that are no items.
+    pub seals: u64,
     /// What the key holds.
     pub holds: &'static str,
     /// How the key is bounded, checked, measured, exported and erased.
@@ -38,6 +42,13 @@ impl Row {
         self.kind == "CompactSet"
     }
 
+    /// Returns the items of which `fanfold memory` measures the key, in the singular.
+    pub fn footprints(&self) -> impl Iterator<Item = &'static str> {
+        self.facts
+            .iter()
+            .filter_map(|fact| if let Fact::Footprint(items) = fact { Some(*items) } else { None })
+    }
+
     /// Returns true if the row says why an erasure does not delete the key with the others of the user.
     #[must_use]
     pub fn is_kept(&self) -> bool {
@@ -49,7 +60,8 @@ impl Row {
 ///
 /// Each key but a channel has a bound, the first of these that applies: [`Fixed`](Self::Fixed), [`Limit`](Self::Limit),
 /// [`Expiry`](Self::Expiry) or [`Deletion`](Self::Deletion). Unless it expires, the row also says what `fanfold check`
-/// finds, or why there is nothing to find. Unless it expires or is derived, a key in a user's slot also says whether
+/// finds, or why there is nothing to find. If it may grow for long, it says which items `fanfold memory` measures in it, or
+/// why none. Unless it expires or is derived, a key in a user's slot also says whether
 /// exports have what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
@@ -75,6 +87,8 @@ pub enum Fact {
     Unchecked(&'static str),
     /// The items of which `fanfold memory` measures the key, in the singular.
     Footprint(&'static str),
+    /// `fanfold memory` does not measure the key, for this reason.
+    Unmeasured(&'static str),
     /// An export of the account has what the key holds in its records of this type.
     Export(&'static str),
     /// An export of the account does not have what the key holds, for this reason.
@@ -130,6 +144,8 @@ macro_rules! keys {
                 name: $name,
                 tag: stringify!($tag),
                 kind: stringify!($kind),
+                count: <$kind as Kind>::COUNT,
+                seals: <$kind as Kind>::SEALS,
                 holds: concat!($($holds, "\n"),+),
                 facts: &[$(Fact::$fact $(($text))?),*],
             },

@@ -4,8 +4,8 @@
 
 use super::row::{Fact, Row, keys, noun};
 use super::{
-    ATTEMPT, Bucket, Channel, CompactSet, Counter, GUESSES, Hash, Key, Keys, Layout, List, Packed, Set,
-    SortedSet, Stream, Tag, Text,
+    ATTEMPT, Bucket, Channel, CompactSet, Counter, GUESSES, Hash, Key, Keys, Kind, Layout, List, Packed,
+    Record, SealedList, Set, SortedSet, Stream, Tag, Text,
 };
 use crate::model::attachment::ReferrerKind;
 use crate::model::clock::Day;
@@ -24,7 +24,7 @@ keys! {
         /// `features`, the names of the features that servers must know, missing if there are none; `entry_kinds`, how
         /// far the lists of referrers that earlier versions have written are converted: see
         /// [`crate::store::conversion`].
-        layout() -> Hash = "ff:{g}:layout", Fixed, Setting;
+        layout() -> Record = "ff:{g}:layout", Fixed, Setting;
 
         /// The last user id issued.
         next_user() -> Counter = "ff:{g}:next:user", Fixed, Setting;
@@ -41,17 +41,18 @@ keys! {
 
         /// Notes on posts that have an id but are neither visible nor revoked yet, by id; see [`crate::store::draft`].
         publishing() -> SortedSet = "ff:{g}:publishing",
-            Deletion("once the post is visible or revoked"), Check("operations in progress");
+            Deletion("once the post is visible or revoked"), Check("operations in progress"),
+            Unmeasured("empty at rest");
 
         /// The stars: authors whose posts are not pushed; followers pull them (fan-out on read).
-        stars() -> Set = "ff:{g}:stars", Deletion("with the user"), Sole;
+        stars() -> Set = "ff:{g}:stars", Deletion("with the user"), Sole, Unmeasured("few");
 
         /// The stars, numbered in the order in which they became stars.
-        numbered_stars() -> SortedSet = "ff:{g}:stars:numbered", Deletion("with the user"), Sole;
+        numbered_stars() -> SortedSet = "ff:{g}:stars:numbered", Deletion("with the user"), Sole, Unmeasured("few");
 
         /// Users whose accounts are inactive, by time of deactivation.
         inactive() -> SortedSet = "ff:{g}:inactive",
-            Deletion("once the account is active or erased"), Check("accounts partly inactive");
+            Deletion("once the account is active or erased"), Check("accounts partly inactive"), Unmeasured("few");
 
         /// Accounts whose other data must follow the record, by the time at which this is due: `7:token`; see
         /// [`crate::store::account`].
@@ -84,7 +85,8 @@ keys! {
 
     in Intents(partition: u32) {
         /// Unfinished operations, by start time; see [`crate::store::intent`].
-        intents() -> SortedSet = "ff:{i3}:intents", Deletion("once finished"), Check("operations in progress");
+        intents() -> SortedSet = "ff:{i3}:intents", Deletion("once finished"), Check("operations in progress"),
+            Unmeasured("empty at rest");
     }
 
     in User(user: UserId) {
@@ -92,18 +94,19 @@ keys! {
         /// of `username`, with `suspended`, the time of the suspension, or `deletion`, the time from which the account
         /// may be deleted; and `erasing` once that has begun. `moderator` is 1 if the user is a moderator. See
         /// [`crate::store::account`].
-        user() -> Hash = "ff:{u7}:user",
+        user() -> Record = "ff:{u7}:user",
             Fixed, Check("usernames without a user"), Footprint("user"), Kept("the last step deletes it"),
             Export("account");
 
         /// `password`: the password hash, a PHC string; or `subject`: the subject that signs in as user 7, see
         /// [`crate::store::subject`].
-        secret() -> Hash = "ff:{u7}:secret", Fixed, Sole, Kept("goes with the record"), Unexported("a secret");
+        secret() -> Record = "ff:{u7}:secret", Fixed, Sole, Kept("goes with the record"), Unexported("a secret");
 
         /// Session token's SHA-256 → session; see [`crate::store::session`]; and `exclusions`, the version of the
         /// user's exclusions; see [`crate::store::exclusion`].
         sessions() -> Hash = "ff:{u7}:sessions",
-            Limit("100 sessions"), Sole, Kept("goes with the record"), Export("session");
+            Limit("100 sessions"), Sole, Kept("goes with the record"), Export("session"),
+            Unmeasured("at most 100 short fields");
 
         /// User whom user 7 has muted → mute; see [`crate::store::exclusion`].
         muting() -> Hash = "ff:{u7}:muting",
@@ -135,7 +138,7 @@ keys! {
 
         /// The recovery code with which the password of user 7 can be set: `code`, its SHA-256; `issuer`, a
         /// moderator's id or `operator`; `issued_at`, `valid_from` and `expires_at`.
-        recovery() -> Hash = "ff:{u7}:recovery", Expiry("the validity of the code"), Kept("goes with the record");
+        recovery() -> Record = "ff:{u7}:recovery", Expiry("the validity of the code"), Kept("goes with the record");
 
         /// Users for whom moderator 7 has issued recovery codes that may be pending, by time at which the code
         /// expires; see [`crate::store::recovery`].
@@ -173,7 +176,8 @@ keys! {
         /// `following:9` or `requested:9`, by time.
         withheld() -> SortedSet = "ff:{u7}:withheld",
             Limit("--relation-follow-limit"), Check("accounts partly inactive"),
-            Unexported("shown to no one while the other account is inactive");
+            Unexported("shown to no one while the other account is inactive"),
+            Unmeasured("empty unless an account is inactive");
 
         /// A page of users, with an empty part, and its intersections with `following` (`:a`) and `followers` (`:b`).
         find_part(nonce: u64, part: &str) -> SortedSet = "ff:{u7}:find:ab:a" as ("find:{nonce:x}{part}"),
@@ -186,32 +190,34 @@ keys! {
 
         /// Hot posts of user 7, in descending order of id.
         posts() -> List = "ff:{u7}:posts",
-            Limit("--post-hot-limit"), Check("archived posts miscounted"), Export("post");
+            Limit("--post-hot-limit"), Check("archived posts miscounted"), Export("post"), Footprint("listed post");
 
         /// Creation time and last bits of the id of each post in `posts`, in the same order; see
         /// `store/lua/part/times.lua`.
         post_times() -> List = "ff:{u7}:posts:times",
-            Limit("--post-hot-limit"), Check("users with wrong post times"), Export("post");
+            Limit("--post-hot-limit"), Check("users with wrong post times"), Export("post"), Footprint("listed post");
 
         /// Those of `posts` that only followers can see, by creation time.
         limited() -> SortedSet = "ff:{u7}:limited",
-            Limit("--post-hot-limit"), Check("users with wrong visibilities"), Export("post");
+            Limit("--post-hot-limit"), Check("users with wrong visibilities"), Export("post"),
+            Footprint("limited post");
 
         /// The twenty newest posts of user 7, by id.
-        recent() -> SortedSet = "ff:{u7}:recent", Limit("20 posts"), Derived;
+        recent() -> SortedSet = "ff:{u7}:recent", Limit("20 posts"), Derived, Unmeasured("at most 20 ids");
 
         /// Summary of user 7's cold posts, which have left `posts` for the archive: `greatest`, the greatest id ever
         /// archived; `count`, the number of cold posts; `latest`, the latest creation time ever archived, absent if
         /// not known; `limited`, the number of cold posts that only followers can see, absent if there were none.
-        cold() -> Hash = "ff:{u7}:cold", Fixed, Check("archived posts miscounted"), Export("post");
+        cold() -> Record = "ff:{u7}:cold", Fixed, Check("archived posts miscounted"), Export("post");
 
         /// Deleted posts of user 7 that may still be in the archive, by id.
         gone() -> SortedSet = "ff:{u7}:gone",
             Deletion("once the archive has recorded the deletion"), Check("archived posts miscounted"),
-            Unexported("deleted");
+            Unexported("deleted"), Unmeasured("empty at rest");
 
         /// Home timeline of user 7: post ids in descending order, then a seal; see `store/lua/part/timeline.lua`.
-        timeline() -> List = "ff:{u7}:timeline", Limit("--timeline-capacity"), Derived, Footprint("timeline entry");
+        timeline() -> SealedList = "ff:{u7}:timeline", Limit("--timeline-capacity"), Derived,
+            Footprint("timeline entry");
 
         /// Posts removed from user 7's timeline, by time of removal; see `store/lua/part/remove.lua`.
         removed() -> SortedSet = "ff:{u7}:removed", Expiry("a day");
@@ -271,7 +277,7 @@ keys! {
         /// [`Details`](crate::model::details::Details); or a tombstone: `author`, `deleted`, `visibility` as before,
         /// and `settled` (1 once the archive has recorded the deletion, 2 if the post was never visible); or, for a
         /// minute after the post was archived, only `archived`, the author.
-        post() -> Hash = "ff:{p9}:post", Deletion("once archived"), Sole, Footprint("post");
+        post() -> Record = "ff:{p9}:post", Deletion("once archived"), Sole, Footprint("post");
 
         /// Entries of the posts that reply to post 9 (`replies`), of those that quote it (`quotes`), and of its
         /// reposts (`reposts`), in descending order of id, while post 9 has a record; once it is deleted, the reposts
@@ -318,7 +324,8 @@ keys! {
 
         /// Jobs abandoned after repeated starts without progress.
         fanout_failed() -> Stream = "ff:{f3}:fanout:failed",
-            Limit("10,000 jobs or a few more"), Check("deliveries given up");
+            Limit("10,000 jobs or a few more"), Check("deliveries given up"),
+            Unmeasured("empty unless there are faults");
     }
 
     in Archive() {
@@ -337,7 +344,7 @@ keys! {
 
         /// Posts rejected by the archive: `post` → `post:time`.
         unmovable() -> Hash = "ff:{a}:unmovable",
-            Deletion("once queued again"), Check("posts not archived");
+            Deletion("once queued again"), Check("posts not archived"), Unmeasured("empty unless there are faults");
     }
 
     in Visits(layout: Layout, visit_shard: u32) {
@@ -379,18 +386,18 @@ keys! {
 
     in Moderation() {
         /// Codes of all invites, by time of creation.
-        invites() -> SortedSet = "ff:{m}:invites", Limit("10,000 invites"), Sole;
+        invites() -> SortedSet = "ff:{m}:invites", Limit("10,000 invites"), Sole, Unmeasured("few");
 
         /// The invite with this code: `uses`, the maximum number of users; `expires`, the time from which it is no
         /// longer valid, missing if it does not expire; `created_at`; `created_by`, the moderator's id or `operator`;
         /// and `note`.
-        invite(code: &InviteCode) -> Hash = "ff:{m}:invite:0123456789abcdef" as ("invite:{}", code.as_str()),
+        invite(code: &InviteCode) -> Record = "ff:{m}:invite:0123456789abcdef" as ("invite:{}", code.as_str()),
             Fixed, Sole;
 
         /// Users who have registered with this invite, or are registering, by time of use; `erased:N` for a user who
         /// was erased.
         invite_users(code: &InviteCode) -> SortedSet = "ff:{m}:invite:0123456789abcdef:used"
-            as ("invite:{}:used", code.as_str()), Limit("the uses of the invite"), Sole;
+            as ("invite:{}:used", code.as_str()), Limit("the uses of the invite"), Sole, Unmeasured("few");
 
         /// Those users who may not exist, because their registration is in progress or was interrupted; see
         /// [`crate::store::invite`].
@@ -401,19 +408,19 @@ keys! {
         next_report() -> Counter = "ff:{m}:next:report", Fixed, Setting;
 
         /// Open reports, by id.
-        reports() -> SortedSet = "ff:{m}:reports", Limit("100 reports by each user"), Sole;
+        reports() -> SortedSet = "ff:{m}:reports", Limit("100 reports by each user"), Sole, Unmeasured("few");
 
         /// Open report → its record; see [`crate::store::report`].
-        report_records() -> Hash = "ff:{m}:reports:records", Limit("100 reports by each user"), Sole;
+        report_records() -> Hash = "ff:{m}:reports:records", Limit("100 reports by each user"), Sole, Unmeasured("few");
 
         /// `7:user:9`, user 7's open report of user 9, or `7:post:9`, that of post 9 → the report's id.
-        report_ids() -> Hash = "ff:{m}:reports:ids", Limit("100 reports by each user"), Sole;
+        report_ids() -> Hash = "ff:{m}:reports:ids", Limit("100 reports by each user"), Sole, Unmeasured("few");
 
         /// Numbers of open reports: `by:7`, those by user 7; `about:7`, those of user 7 and user 7's posts.
-        report_counts() -> Hash = "ff:{m}:reports:counts", Deletion("with the reports"), Sole;
+        report_counts() -> Hash = "ff:{m}:reports:counts", Deletion("with the reports"), Sole, Unmeasured("few");
 
         /// Actions of moderators, the newest 100,000 or a few more; see [`crate::store::moderation_log`].
-        moderation_log() -> Stream = "ff:{m}:log", Limit("100,000 actions or a few more"), Sole;
+        moderation_log() -> Stream = "ff:{m}:log", Limit("100,000 actions or a few more"), Sole, Unmeasured("few");
     }
 }
 

@@ -61,6 +61,8 @@ async fn world() -> World {
     let request = PublishRequest { content: "x", in_reply_to: PostId::new(1), ..PublishRequest::default() };
     world.app.publish(&replier, request).await.unwrap();
     world.app.repost(&replier, PostId::new(1).unwrap()).await.unwrap();
+    let limited = "mutation { publish(input: { content: \"x\", visibility: FOLLOWERS }) { post { id } } }";
+    world.data(Some(&strangers[1].token), limited, Value::Null).await;
     deliver_all(&world.app).await;
     world
 }
@@ -76,6 +78,10 @@ async fn everything_is_measured_as_redis_says() {
         let all = reported["footprints"].as_array().unwrap();
         all.iter().find(|footprint| footprint["kind"] == kind).unwrap().clone()
     };
+    // A subject is that of a user without a password.
+    let footprints = reported["footprints"].as_array().unwrap().iter();
+    let missing: Vec<&Value> = footprints.filter(|footprint| footprint["count"] == 0).collect();
+    assert_eq!(missing.iter().map(|footprint| &footprint["kind"]).collect::<Vec<_>>(), ["subject"]);
     let counts = [
         ("follow", 3),
         ("follow request", 1),
@@ -85,11 +91,13 @@ async fn everything_is_measured_as_redis_says() {
         ("timeline entry", 4),
         ("user", 5),
         ("username", 5),
-        ("post", 4),
+        ("post", 5),
+        ("listed post", 5),
+        ("limited post", 1),
         ("reply or quote", 1),
         ("repost", 1),
         ("earlier version", 1),
-        ("visit", 4),
+        ("visit", 5),
         ("region", 2),
     ];
     for (name, count) in counts {
@@ -107,6 +115,7 @@ async fn everything_is_measured_as_redis_says() {
     assert_eq!(bytes("block"), usage(&["ff:{u1}:blocking", "ff:{u5}:blockers"]));
     assert_eq!(bytes("mute"), usage(&["ff:{u3}:muting"]));
     assert_eq!(bytes("tie"), usage(&["ff:{u1}:ties:0", "ff:{u3}:ties:0"]));
+    assert_eq!(bytes("limited post"), usage(&["ff:{u5}:limited"]));
     assert_eq!(bytes("timeline entry"), usage(&["ff:{u1}:timeline"]));
     assert_eq!(bytes("reply or quote"), usage(&["ff:{p1}:replies"]));
     assert_eq!(bytes("repost"), usage(&["ff:{u3}:reposted", "ff:{p1}:reposts"]));
@@ -114,6 +123,7 @@ async fn everything_is_measured_as_redis_says() {
     assert_eq!(bytes("region"), usage(&["ff:{r0}:region"]));
     let lists = |pattern: &str| keys(pattern).iter().map(|key| usage(&[key])).sum::<u64>();
     assert_eq!(bytes("follow"), lists("ff:{u*}:following") + lists("ff:{u*}:followers"));
+    assert_eq!(bytes("listed post"), lists("ff:{u*}:posts") + lists("ff:{u*}:posts:times"));
     assert_eq!(bytes("visit"), lists("ff:{v*}:visit"));
     let all: u64 = counts.iter().map(|(name, _)| bytes(name)).sum();
     assert_eq!(reported["bytes"], all);
@@ -134,6 +144,8 @@ async fn the_table_says_the_same_to_people() {
         "user ",
         "username ",
         "post ",
+        "listed post ",
+        "limited post ",
         "reply or quote ",
         "repost ",
         "earlier version ",

@@ -79,13 +79,26 @@ fn every_key_of_a_user_is_exported_or_says_why_not() {
     assert_eq!(stated, exported, "the sections of an export are what the rows state");
 }
 
+#[test]
+fn every_key_that_may_grow_is_measured_or_says_why_not() {
+    let is_exempt = |row: &Row| {
+        let needs_none = |fact: &Fact| matches!(fact, Fact::Fixed | Fact::Expiry(_) | Fact::Resumed);
+        row.is_channel() || count(row, needs_none) > 0
+    };
+    let wrong = methods(|row| {
+        let (measured, reasons) =
+            (row.footprints().count(), count(row, |fact| matches!(fact, Fact::Unmeasured(_))));
+        (measured > 0) == (reasons > 0) && !(is_exempt(row) && reasons == 0)
+    });
+    assert!(wrong.is_empty(), "state the items that `fanfold memory` measures, or why none: {wrong:?}");
+}
+
 #[tokio::test]
 async fn every_footprint_is_that_of_a_key() {
     let world = World::new().await;
     let usage = world.app.measure_memory().await.unwrap();
     let measured: BTreeSet<&str> = usage.footprints.iter().map(|footprint| footprint.kind).collect();
-    let footprint = |fact: &Fact| if let Fact::Footprint(kind) = fact { Some(*kind) } else { None };
-    let stated: BTreeSet<&str> = KEYS.iter().flat_map(|row| row.facts).filter_map(footprint).collect();
+    let stated: BTreeSet<&str> = KEYS.iter().flat_map(Row::footprints).collect();
     assert_eq!(measured, stated, "`app::memory` measures what the rows state");
 }
 
