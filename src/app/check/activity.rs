@@ -1,6 +1,6 @@
 //! Checks that names and follows agree with accounts being active or not.
 //!
-//! Not here: the lists themselves (`app::check`).
+//! Not here: the lists themselves (`app::check::edge`).
 
 use std::collections::BTreeSet;
 

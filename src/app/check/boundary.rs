@@ -1,7 +1,7 @@
 //! Checks blocks: their mirrors, and that there are no follows across them; and requests to follow users whose accounts
 //! are public, which should have been accepted.
 //!
-//! Not here: the mirrors of follows and requests (`app::check`).
+//! Not here: the mirrors of follows and requests (`app::check::edge`).
 
 use std::collections::HashSet;
 
