@@ -143,6 +143,12 @@ impl Costs {
         self.add(place.objects.saturating_mul(LEAF))
     }
 
+    /// Returns what an entry of a list without subfields costs; `None` for fields that are no list of a stated size.
+    pub(super) fn leaf_entry(field: &Field, arguments: &[(async_graphql::Name, Value)]) -> Option<EntryCost> {
+        let size = ListSize::of(field, arguments).filter(|_| field.definition.ty.is_list())?;
+        Some(EntryCost { predicted: size.entries, parts: LEAF, name_bytes: 0 })
+    }
+
     /// Returns the cost so far, to compare or to go back to.
     pub(super) fn mark(&self) -> CostMark {
         CostMark(self.parts)

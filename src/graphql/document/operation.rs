@@ -255,6 +255,9 @@ impl<'a> Builder<'a> {
             }
         } else {
             self.costs.leaf(place)?;
+            if let Some(cost) = Costs::leaf_entry(field, &arguments) {
+                entry::add(&mut self.entries, position, cost);
+            }
         }
         Ok(executed::Field {
             alias: (*key != field.name).then(|| unplaced(async_graphql::Name::new(key))),
