@@ -188,6 +188,12 @@ fn lists(posts: &Posts) -> Vec<List> {
             "viewer/timeline/edges/*/repostedBy",
             90,
         ),
+        (
+            "PostEdge.positions",
+            of_viewer("timeline(first: 100) { edges { positions } }"),
+            "viewer/timeline/edges/*/positions",
+            90,
+        ),
         ("Moderation.accounts", moderation("accounts"), "viewer/moderation/accounts/nodes", 1),
         ("Moderation.reports", moderation("reports"), "viewer/moderation/reports/nodes", 100),
         ("Moderation.log", moderation("log"), "viewer/moderation/log/nodes", 100),

@@ -110,7 +110,7 @@ impl App {
         self.add_ties(&[(signed_in.user, other)]).await?;
         let mute = Mute { since, until, scope };
         let mut version = self.write_mute(signed_in, other, mute).await?;
-        if version.is_none() && self.remove_ended_mutes(signed_in).await? {
+        if version.is_none() && self.end_mutes(signed_in).await? {
             version = self.write_mute(signed_in, other, mute).await?;
         }
         if version.is_none() {
@@ -141,17 +141,17 @@ impl App {
         self.write_sessions(viewer.user, "mute", mute).await
     }
 
-    /// Removes the viewer's mutes that have ended. Returns true if there were any. The process knows them, so that
-    /// Redis does not search all mutes for every user who has reached the limit.
-    async fn remove_ended_mutes(&self, viewer: &SignedIn) -> Result<bool, Error> {
+    /// Removes the viewer's mutes that have ended, which resets the timeline. Returns true if there were any. The
+    /// process knows them, so that Redis does not search all mutes. Makes no round trip if there are none, and the
+    /// exclusions are cached.
+    pub(super) async fn end_mutes(&self, viewer: &SignedIn) -> Result<bool, Error> {
         let (exclusions, now) = (self.exclusions(viewer).await?, self.now());
         let ended = exclusions.ended(now);
         if ended.is_empty() {
             return Ok(false);
         }
-        exclusion::remove_ended(self.keys(), viewer.user, &ended, now)
-            .send("mutes: end", self.store())
-            .await?;
+        let end = exclusion::remove_ended(self.keys(), viewer.user, &ended, now);
+        viewer.exclusions.raise(self.write_sessions(viewer.user, "mutes: end", end).await?);
         Ok(true)
     }
 

@@ -261,8 +261,8 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// Adds up the footprints of each kind: an item has a copy in each of the keys that were measured. The first is that of the
-/// keys that have all items.
+/// Adds up the footprints of each kind: an item has a copy in each of the keys that were measured. The first is that of
+/// the keys that have all items.
 fn by_kind(footprints: Vec<Footprint>) -> Vec<Footprint> {
     let mut kinds: Vec<Footprint> = Vec::new();
     for footprint in footprints {

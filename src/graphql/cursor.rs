@@ -168,6 +168,13 @@ pub(super) struct TimelinePosition {
     pub(super) seen: Seen,
 }
 
+impl TimelinePosition {
+    /// Returns the position above all posts that a client has seen.
+    pub(super) fn below(seen: Seen) -> Self {
+        Self { post: seen.newest().last().unwrap_or(PostId::LEAST), seen }
+    }
+}
+
 /// A position in a list, as a cursor encodes it.
 pub(super) trait Encoded: Sized {
     fn print(&self, bytes: &mut Vec<u8>);

@@ -11,7 +11,7 @@ use futures::{FutureExt as _, Stream};
 use crate::app::error::Error;
 use crate::app::recovery::RecoveryWatch;
 use crate::app::relation::watch::RelationWatch;
-use crate::app::timeline::entry::{Removal, TimelineEntry};
+use crate::app::timeline::entry::Removal;
 use crate::app::timeline::live::{self, TimelineWatch};
 use crate::app::visibility::Access;
 use crate::graphql::context::Scope;
@@ -19,8 +19,8 @@ use crate::graphql::cursor::{self, ListOf, Timeline, TimelinePosition};
 use crate::graphql::id::GlobalId;
 use crate::graphql::pace::Pace;
 use crate::graphql::selection::Selected;
-use crate::graphql::types::connection::post::TimelineReplies;
-use crate::graphql::types::event::{PostAdded, PostRemoved, RepostRemoved, TimelineEvent};
+use crate::graphql::types::connection::post::{PostEdge, TimelineReplies};
+use crate::graphql::types::event::{PostAdded, PostRemoved, RepostRemoved, TimelineEvent, TimelineReset};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::recovery::PendingRecovery;
 use crate::graphql::types::relation::Relation;
@@ -49,7 +49,13 @@ impl Subscription {
         let list = ListOf { kind: Timeline, owner: scope.viewer().signed_in()?.user };
         let seen = after.map(|cursor| cursor::parse("after", list, &cursor)).transpose()?;
         let selected = Selected::of(context);
-        let author = user_selection(&[selected.field("post").field("author"), selected.field("repostedBy")]);
+        let edge = selected.field("edge");
+        let author = user_selection(&[
+            selected.field("post").field("author"),
+            selected.field("repostedBy"),
+            edge.field("node").field("author"),
+            edge.field("repostedBy"),
+        ]);
         let replies = replies.unwrap_or_default().into();
         let seen = seen.map(|TimelinePosition { seen, .. }| seen);
         let watch = scope.app.watch_timeline(scope.viewer(), seen, author.fields, replies).await?;
@@ -66,17 +72,22 @@ impl Subscription {
                     break next;
                 }
             };
-            let cursor = |post| cursor::print(list, &TimelinePosition { post, seen });
+            let position = |post| TimelinePosition { post, seen: seen.clone() };
+            let cursor = |post| cursor::print(list, &position(post));
             Ok(match event {
-                live::TimelineEvent::Added(TimelineEntry { id, post, author, reposted_by, .. }) => {
+                live::TimelineEvent::Added(entry) => {
                     let scope = scope.for_event();
                     let user = |user| User::visible(&scope, user);
                     TimelineEvent::Added(PostAdded {
-                        cursor: cursor(id),
-                        post: Post::new(&scope, post, user(author)),
-                        reposted_by: reposted_by.into_iter().map(user).collect(),
+                        cursor: cursor(entry.id),
+                        edge: Box::new(PostEdge::added(&scope, list, position(entry.id), &entry)),
+                        post: Post::new(&scope, entry.post, user(entry.author)),
+                        reposted_by: entry.reposted_by.into_iter().map(user).collect(),
                     })
                 }
+                live::TimelineEvent::Reset => TimelineEvent::Reset(TimelineReset {
+                    cursor: cursor::print(list, &TimelinePosition::below(seen)),
+                }),
                 live::TimelineEvent::Removed(Removal { id, post, undone_by }) => {
                     let (cursor, post_id) = (cursor(id), GlobalId::Post(post).print());
                     match undone_by.map(|user| GlobalId::User(user).print()) {

@@ -70,6 +70,9 @@ ids! {
 }
 
 impl PostId {
+    /// The least post id.
+    pub const LEAST: Self = Self(NonZeroU64::MIN);
+
     /// The greatest supported post id. Redis orders posts by id, stored as a double, and doubles represent
     /// all integers exactly only up to this bound.
     pub const GREATEST: Self = Self(NonZeroU64::new(1 << 53).expect("is not zero"));

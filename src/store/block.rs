@@ -18,6 +18,7 @@ use crate::store::follow::{StoredFollow, with_follows};
 use crate::store::key::Keys;
 use crate::store::relation::Score;
 use crate::store::script;
+use crate::store::timeline::with_timeline;
 use crate::store::tree::ROOM;
 
 /// Lifetime of a fence, in milliseconds. A writer stops after ten seconds.
@@ -36,7 +37,7 @@ pub struct Block {
 /// to follow them. Returns the block; `None` if the user has reached the limit.
 pub fn block(keys: &Keys, user: UserId, other: UserId, at: Timestamp, limit: u32) -> Command<Option<Block>> {
     let block = with_follows(call(&script::BLOCK), keys, user).key(&keys.blocking(user));
-    let block = block.arg(other.get()).arg(at.as_millis()).arg(limit);
+    let block = with_timeline(block, keys, user).arg(other.get()).arg(at.as_millis()).arg(limit);
     block.reply::<Option<(Score, Version)>>().map(|block| {
         Ok(block.map(|(Score(since), version)| Block { since: Some(since), version: Some(version) }))
     })
@@ -51,7 +52,7 @@ pub fn unblock(
     throttle: Option<(Limit, Timestamp)>,
 ) -> Command<Result<Block, Throttled>> {
     let unblock = call(&script::UNBLOCK).key(&keys.blocking(user)).key(&keys.sessions(user));
-    let unblock = unblock.key(&keys.changes_of(user, other)).arg(other.get());
+    let unblock = with_timeline(unblock.key(&keys.changes_of(user, other)), keys, user).arg(other.get());
     let unblock = bucket::throttling(unblock, throttle).reply::<(u64, Option<Version>)>();
     unblock.map(|(wait, version)| Ok(Throttled::check(wait).map(|()| Block { since: None, version })))
 }

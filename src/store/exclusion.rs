@@ -19,6 +19,7 @@ use crate::store::command::{Command, call, command, several};
 use crate::store::key::{Key, Keys, SortedSet};
 use crate::store::relation::{Follows, PROBE};
 use crate::store::script;
+use crate::store::timeline::with_timeline;
 
 /// Field of the version in the hash of a user's sessions. No session has this field: a token's hash is longer.
 pub(super) const VERSION: &str = "exclusions";
@@ -68,6 +69,7 @@ pub fn mute(keys: &Keys, user: UserId, other: UserId, mute: Mute, limit: u32) ->
     let Mute { since, until, scope } = mute;
     let until = until.map_or_else(String::new, |until| until.as_millis().to_string());
     let write = call(&script::MUTE).key(&keys.muting(user)).key(&keys.sessions(user));
+    let write = with_timeline(write, keys, user);
     write.arg(other.get()).arg(since.as_millis()).arg(until).arg(name_of(scope)).arg(limit).reply()
 }
 
@@ -80,7 +82,7 @@ pub fn unmute(
     throttle: (Limit, Timestamp),
 ) -> Command<Result<Option<Version>, Throttled>> {
     let write = call(&script::UNMUTE).key(&keys.muting(user)).key(&keys.sessions(user));
-    let write = write.key(&keys.changes_of(user, other)).arg(other.get());
+    let write = with_timeline(write.key(&keys.changes_of(user, other)), keys, user).arg(other.get());
     let write = bucket::throttling(write, Some(throttle)).reply::<(u64, Option<Version>)>();
     write.map(|(wait, version)| Ok(Throttled::check(wait).map(|()| version)))
 }
@@ -97,11 +99,18 @@ pub fn muted(keys: &Keys, user: UserId) -> Command<Vec<UserId>> {
     read.map(|ids| Ok(ids.into_iter().filter_map(UserId::new).collect()))
 }
 
-/// Removes the mutes of `others` that have ended. Returns their number.
-pub fn remove_ended(keys: &Keys, user: UserId, others: &[UserId], now: Timestamp) -> Command<u64> {
+/// Removes the mutes of `others` that have ended, which resets the user's timeline. Returns the version after the
+/// change; `None` if the user has never had exclusions.
+pub fn remove_ended(
+    keys: &Keys,
+    user: UserId,
+    others: &[UserId],
+    now: Timestamp,
+) -> Command<Option<Version>> {
     // A script's arguments must fit on the Lua stack.
     let others = others.iter().take(PROBE).map(|other| other.get());
-    call(&script::REMOVE_ENDED_MUTES).key(&keys.muting(user)).arg(now.as_millis()).args(others).reply()
+    let remove = call(&script::REMOVE_ENDED_MUTES).key(&keys.muting(user)).key(&keys.sessions(user));
+    with_timeline(remove, keys, user).arg(now.as_millis()).args(others).reply()
 }
 
 /// Reads the version of a user's exclusions; `None` if the user has never had any.

@@ -20,6 +20,7 @@ use crate::store::command::{Builder, Command, call, command};
 use crate::store::compact;
 use crate::store::key::Keys;
 use crate::store::script;
+use crate::store::timeline::with_timeline;
 use crate::store::tree::{GENERATIONS, ROOM};
 
 /// Maximum number of follows that one command writes, each with [`GENERATIONS`] keys.
@@ -178,20 +179,24 @@ pub fn write(
 /// A follow after a change, and the version of the follower's exclusions; `None` if the follower has never had any.
 pub type Changed = (FollowState, Option<Version>);
 
+/// What ends between two users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// A request to follow, but no follow.
+    Request,
+    /// A follow, or a request to follow.
+    Follow {
+        /// True if the end of a follow resets the follower's timeline.
+        resets: bool,
+    },
+}
+
 /// Ends a follow, or a request to follow.
-pub fn end(keys: &Keys, follower: UserId, followee: UserId) -> Command<Changed> {
-    end_of_kind(keys, follower, followee, false)
-}
-
-/// Ends a request to follow, but no follow.
-pub fn end_request(keys: &Keys, follower: UserId, followee: UserId) -> Command<Changed> {
-    end_of_kind(keys, follower, followee, true)
-}
-
-fn end_of_kind(keys: &Keys, follower: UserId, followee: UserId, is_request: bool) -> Command<Changed> {
-    let end = with_follows(call(&script::END_FOLLOW), keys, follower);
-    let ended = end.arg(followee.get()).arg(u8::from(is_request)).reply::<(StoredFollow, Option<Version>)>();
-    ended.map(|(follow, version)| Ok((follow.state, version)))
+pub fn end(keys: &Keys, follower: UserId, followee: UserId, ended: Ended) -> Command<Changed> {
+    let end = with_timeline(with_follows(call(&script::END_FOLLOW), keys, follower), keys, follower);
+    let end = end.arg(followee.get()).arg(u8::from(ended == Ended::Request));
+    let end = end.arg(u8::from(ended == Ended::Follow { resets: true }));
+    end.reply::<(StoredFollow, Option<Version>)>().map(|(follow, version)| Ok((follow.state, version)))
 }
 
 /// Turns a request to follow into a follow made at `now`. If `requested` is given, accepts only the request made then.
@@ -241,5 +246,5 @@ pub fn withheld(keys: &Keys, follower: UserId) -> Command<Vec<UserId>> {
 /// Adds the keys of a user's follows to the call of a script.
 pub(super) fn with_follows(call: Builder, keys: &Keys, user: UserId) -> Builder {
     let call = call.key(&keys.following(user)).key(&keys.requesting(user));
-    call.key(&keys.withheld(user)).key(&keys.sessions(user))
+    call.key(&keys.withheld(user)).key(&keys.merging(user)).key(&keys.sessions(user))
 }

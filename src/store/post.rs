@@ -21,7 +21,6 @@ use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::post_list::{Id, ids};
 use crate::store::script;
-use crate::store::timeline::REMOVED_MILLIS;
 use crate::store::user::REVOKED_MILLIS;
 
 /// Maximum number of posts in an author's set of newest posts.
@@ -398,7 +397,7 @@ pub fn delete(keys: &Keys, deleted: &DeletedPost, now: Timestamp) -> Command<boo
     let delete = delete.key(&keys.post_times(author)).key(&keys.limited(author));
     let described = |delete: Builder| {
         let delete = delete.arg(id.get()).arg(now.as_millis()).arg(REVOKED_MILLIS).arg(RECENT);
-        delete.arg(REMOVED_MILLIS).arg(!visibility.is_public())
+        delete.arg(!visibility.is_public())
     };
     match references.original {
         Some(original) => described(delete.key(&keys.reposted(author))).arg(original.get()).reply(),

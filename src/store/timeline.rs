@@ -65,9 +65,6 @@ pub enum Sources<'a> {
     Named(&'a [UserId]),
 }
 
-/// Retention of removals from a timeline, in milliseconds: one day.
-pub(super) const REMOVED_MILLIS: u64 = 86_400_000;
-
 /// Maximum number of authors that can be named as sources.
 pub const MOST_NAMED: usize = 1_000;
 
@@ -110,7 +107,7 @@ pub fn open(
         Sources::Named(named) => ("named", named),
     };
     assert!(named.len() <= MOST_NAMED, "at most {MOST_NAMED} users can be named");
-    let open = windowed(open.arg(word), window).arg(REMOVED_MILLIS).args(named.iter().map(|user| user.get()));
+    let open = windowed(open.arg(word), window).args(named.iter().map(|user| user.get()));
     let read = |answer: &reply::Answer| {
         let mut parts = answer.reply().elements()?;
         let mut next = || parts.next();
@@ -136,8 +133,17 @@ pub struct Merge {
     pub posts: Vec<PostId>,
     /// Mark above which the posts are complete.
     pub cut: Mark,
-    /// Pull that returned the posts, if any.
-    pub pull: Option<Pull>,
+    /// What returned the posts.
+    pub source: MergeSource,
+}
+
+/// What returned the posts to merge into a timeline.
+#[derive(Clone, Debug)]
+pub enum MergeSource {
+    /// A pull.
+    Pull(Pull),
+    /// A follow of this user. If it is new, the merge resets the timeline.
+    Follow(UserId),
 }
 
 /// A pull. Once its posts are merged, the timeline contains everything up to the pull's mark.
@@ -153,6 +159,11 @@ pub struct Pull {
     pub is_full: bool,
 }
 
+/// Adds the keys of a user's timeline to the call of a script that resets it.
+pub(super) fn with_timeline(call: Builder, keys: &Keys, user: UserId) -> Builder {
+    call.key(&keys.timeline(user)).key(&keys.removed(user))
+}
+
 /// Merges posts into a timeline and returns a section of it; `None` if the timeline does not exist or its
 /// nonce differs from the pull's.
 pub fn merge(
@@ -162,16 +173,20 @@ pub fn merge(
     merge: &Merge,
     window: &Window<PostId>,
 ) -> Command<Option<View>> {
-    let call = call(&script::MERGE_TIMELINE).key(&keys.timeline(owner));
-    let call = match &merge.pull {
-        Some(Pull { nonce, generation, mark, is_full }) => call
+    let call = with_timeline(call(&script::MERGE_TIMELINE), keys, owner).key(&keys.merging(owner));
+    let call = match &merge.source {
+        MergeSource::Pull(Pull { nonce, generation, mark, is_full }) => call
             .arg(&nonce.0)
             .arg(capacity)
             .arg(merge.cut.get())
             .arg(*generation)
             .arg(mark.get())
-            .arg(*is_full),
-        None => call.arg("").arg(capacity).arg(merge.cut.get()).arg("").arg("").arg(false),
+            .arg(*is_full)
+            .arg(""),
+        MergeSource::Follow(followee) => {
+            let call = call.arg("").arg(capacity).arg(merge.cut.get()).arg("").arg("").arg(false);
+            call.arg(followee.get())
+        }
     };
     let merge = windowed(call, window).args(merge.posts.iter().map(|post| post.get()));
     merge.reply::<Option<(u64, Vec<Id>)>>().map(|view| Ok(view.map(View::new)))
@@ -257,7 +272,7 @@ pub fn deliver(keys: &Keys, owner: UserId, post: PostId, capacity: u32) -> Comma
 /// the post.
 pub fn remove(keys: &Keys, owner: UserId, post: PostId) -> Command<bool> {
     let remove = call(&script::REMOVE_ENTRY).key(&keys.timeline(owner)).key(&keys.removed(owner));
-    remove.arg(post.get()).arg(REMOVED_MILLIS).reply()
+    remove.arg(post.get()).reply()
 }
 
 /// Posts removed from a timeline.
@@ -267,10 +282,13 @@ pub struct Removals {
     pub at: Timestamp,
     /// Removed posts with their removal times, earliest first. The times are distinct.
     pub posts: Vec<(PostId, Timestamp)>,
+    /// Time of the last reset, which changed what the timeline contains otherwise than by a post; `None` if there was
+    /// none.
+    pub reset: Option<Timestamp>,
 }
 
-/// Reads at most `limit` posts removed from a timeline after `since`, by the Redis clock. Without `since`,
-/// returns only the current time. Returns `None` if some removals after `since` are no longer recorded.
+/// Reads at most `limit` posts removed from a timeline after `since`, by the Redis clock, and the last reset. Without
+/// `since`, returns only the current time. Returns `None` if some removals after `since` are no longer recorded.
 pub fn removed(
     keys: &Keys,
     owner: UserId,
@@ -279,10 +297,11 @@ pub fn removed(
 ) -> Command<Option<Removals>> {
     let read = call(&script::REMOVED).key(&keys.removed(owner)).key(&keys.timeline(owner));
     let read = read.arg(since.map_or(String::new(), |since| since.as_millis().to_string()));
-    read.arg(REMOVED_MILLIS).arg(limit).reply::<Option<(i64, Vec<(Id, i64)>)>>().map(|removals| {
-        Ok(removals.map(|(at, posts)| Removals {
+    read.arg(limit).reply::<Option<(i64, Vec<(Id, i64)>, Option<i64>)>>().map(|removals| {
+        Ok(removals.map(|(at, posts, reset)| Removals {
             at: Timestamp::from_millis(at),
             posts: posts.into_iter().map(|(Id(post), at)| (post, Timestamp::from_millis(at))).collect(),
+            reset: reset.map(Timestamp::from_millis),
         }))
     })
 }

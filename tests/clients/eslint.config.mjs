@@ -46,7 +46,7 @@ const exceptions = {
           // Parts of a post, and of the viewer.
           ...["Delivery", "PostEdit", "Moderation", "PendingRecovery"],
           // Events, identified by a cursor to resume after.
-          ...["PostAdded", "PostRemoved", "RepostRemoved", "TimelineEvent"],
+          ...["PostAdded", "PostRemoved", "RepostRemoved", "TimelineEvent", "TimelineReset"],
         ],
       },
     },

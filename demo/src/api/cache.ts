@@ -176,6 +176,8 @@ const onEvent: UpdateResolver<TimelineChanged> = ({ timeline: event }, _input, c
   if (event.__typename === "RepostRemoved") {
     return removeReposts(cache, `User:${event.userId}`, `Post:${event.postId}`);
   }
+  // After a reset, the timeline is read again.
+  if (event.__typename !== "PostAdded") return;
   const [reposter] = event.repostedBy;
   addReceived(cache, `Post:${event.post.id}`, reposter && `User:${reposter.id}`);
 };

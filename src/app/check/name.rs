@@ -49,8 +49,8 @@ impl App {
         Ok(findings)
     }
 
-    /// Counts those of these users whose name neither resolves to them nor is reserved for them. With `repair`, points the
-    /// name to them again.
+    /// Counts those of these users whose name neither resolves to them nor is reserved for them. With `repair`, points
+    /// the name to them again.
     pub(super) async fn check_own_names(
         &self,
         users: Vec<(UserId, String)>,

@@ -42,7 +42,7 @@ use crate::model::relation::{FollowState, Side};
 use crate::store::batch::Batch;
 use crate::store::bucket::Limit;
 use crate::store::command::Command;
-use crate::store::follow::{self, Followed, Followee, NewFollow, StoredFollow};
+use crate::store::follow::{self, Ended, Followed, Followee, NewFollow, StoredFollow};
 use crate::store::intent::{Intent, Operation};
 use crate::store::timeline::View;
 
@@ -67,9 +67,11 @@ impl Edge {
         Operation::Edge { follower, followee }
     }
 
-    /// Ends the follow, or the request to follow.
+    /// Ends the follow, or the request to follow, of a user who is not to notice, or whom the follower no longer sees:
+    /// the follower's timeline is not reset.
     fn end(self, app: &App) -> Command<FollowState> {
-        follow::end(app.keys(), self.follower, self.followee).map(|(state, _)| Ok(state))
+        let ended = Ended::Follow { resets: false };
+        follow::end(app.keys(), self.follower, self.followee, ended).map(|(state, _)| Ok(state))
     }
 }
 
@@ -79,8 +81,11 @@ pub(super) type SeenEdge = Known<Edge>;
 /// A change of a follow's truth, in the follower's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// End the follow, or the request to follow.
-    End,
+    /// End the follow, or the request to follow. If `resets`, the end of a follow resets the follower's timeline.
+    End {
+        /// See above.
+        resets: bool,
+    },
     /// End only a request.
     EndRequest,
     /// Turn a request into a follow.
@@ -245,8 +250,10 @@ impl App {
         let Edge { follower, followee } = edge;
         let write = async || {
             let write = match change {
-                Change::End => follow::end(self.keys(), follower, followee),
-                Change::EndRequest => follow::end_request(self.keys(), follower, followee),
+                Change::End { resets } => {
+                    follow::end(self.keys(), follower, followee, Ended::Follow { resets })
+                }
+                Change::EndRequest => follow::end(self.keys(), follower, followee, Ended::Request),
                 Change::Accept => follow::accept(self.keys(), follower, followee, None, self.now())
                     .map(|state| Ok((state, None))),
             };

@@ -60,14 +60,18 @@ impl App {
         let signed_in = viewer.signed_in()?;
         self.check_other(signed_in, followee, "You cannot unfollow yourself.").await?;
         let edge = Edge { follower: signed_in.user, followee };
-        signed_in.exclusions.raise(self.change_follow(edge, Change::End).await?);
+        signed_in.exclusions.raise(self.change_follow(edge, Change::End { resets: true }).await?);
         Ok(())
     }
 
-    /// Removes another user from the viewer's followers. Idempotent. Makes six round trips.
+    /// Removes another user from the viewer's followers. Idempotent. Makes seven round trips.
     pub async fn remove_follower(&self, viewer: &Viewer, follower: UserId) -> Result<(), Error> {
+        let own = user::read(self.keys(), viewer.signed_in()?.user, UserFields::PRIVATE);
+        let own = own.send("edge: other", self.store()).await?;
+        // The former follower of a private account does not see its posts any more, as if the account did not exist.
+        let resets = own.is_some_and(|own| own.is_private != Some(true));
         let oneself = "You cannot remove yourself from your followers.";
-        self.change_follower(viewer, follower, Change::End, oneself).await
+        self.change_follower(viewer, follower, Change::End { resets }, oneself).await
     }
 
     /// Accepts another user's request to follow the viewer. Without a request, does nothing. Makes six round trips,

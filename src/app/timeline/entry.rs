@@ -17,6 +17,7 @@ use crate::app::archive::{Listed, StoredPost};
 use crate::app::error::Error;
 use crate::app::viewer::Viewer;
 use crate::app::visibility::{Surface, UserSelection, Visible, VisiblePost, VisibleUser};
+use crate::model::clock::Timestamp;
 use crate::model::details::Reply;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Direction;
@@ -50,6 +51,8 @@ pub(super) struct EntrySelection {
 pub struct TimelineEntry {
     /// The id by which the entry is ordered: that of the post, or of its newest repost on the page.
     pub id: PostId,
+    /// The time of that post or repost.
+    pub at: Timestamp,
     /// The post.
     pub post: Arc<Post>,
     /// The post's author.
@@ -62,12 +65,19 @@ pub struct TimelineEntry {
 }
 
 impl TimelineEntry {
-    fn new(id: PostId, VisiblePost { post, author }: VisiblePost, reposter: Option<VisibleUser>) -> Self {
-        Self { id, post, author, reposted_by: reposter.into_iter().collect(), folded: Vec::new() }
+    fn own(VisiblePost { post, author }: VisiblePost) -> Self {
+        Self { id: post.id, at: post.created_at, post, author, reposted_by: Vec::new(), folded: Vec::new() }
     }
 
-    /// Returns the ids of the posts and reposts that the entry shows.
-    pub(super) fn ids(&self) -> impl Iterator<Item = PostId> {
+    /// Creates the entry of an original that a repost puts into the timeline.
+    fn reposted(original: VisiblePost, repost: VisiblePost) -> Self {
+        let VisiblePost { post: repost, author: reposter } = repost;
+        let reposted_by = vec![reposter];
+        Self { id: repost.id, at: repost.created_at, reposted_by, ..Self::own(original) }
+    }
+
+    /// Returns the ids of the posts and reposts that the entry shows, newest first.
+    pub fn ids(&self) -> impl Iterator<Item = PostId> {
         std::iter::once(self.id).chain(self.folded.iter().copied())
     }
 
@@ -148,7 +158,7 @@ impl App {
         let posts = visible.of_records(&records, author, Surface::Timeline);
         if referred.is_empty() {
             let posts = posts.await?.into_iter().flatten();
-            return Ok(posts.map(|post| TimelineEntry::new(post.post.id, post, None)).collect());
+            return Ok(posts.map(TimelineEntry::own).collect());
         }
         let (posts, referred) = try_join(posts, visible.available_records(referred)).await?;
         let author = UserSelection { relation: true, ..author };
@@ -174,7 +184,7 @@ fn entry(
     reader: Option<UserId>,
     replies: Replies,
 ) -> Option<TimelineEntry> {
-    let (id, author) = (visible.post.id, visible.post.author);
+    let author = visible.post.author;
     let references = &visible.post.details.references;
     if let Some(original) = references.original {
         let original = referred.get(&original)?;
@@ -183,7 +193,7 @@ fn entry(
         let relation = original.author.relation?;
         let is_elsewhere = relation.following_since.is_some();
         let is_shown = !is_own && !hides_reposts && !is_elsewhere && !relation.hides_posts();
-        return is_shown.then(|| TimelineEntry::new(id, original.clone(), Some(visible.author)));
+        return is_shown.then(|| TimelineEntry::reposted(original.clone(), visible));
     }
     let is_shown = match &references.reply {
         None => true,
@@ -203,5 +213,5 @@ fn entry(
             }
         }
     };
-    is_shown.then(|| TimelineEntry::new(id, visible, None))
+    is_shown.then(|| TimelineEntry::own(visible))
 }

@@ -29,6 +29,7 @@ use crate::app::timeline::removal::Notice;
 use crate::app::timeline::seen::Seen;
 use crate::app::timeline::{Freshness, Part};
 use crate::app::viewer::Viewer;
+use crate::model::clock::Timestamp;
 use crate::model::id::PostId;
 use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
@@ -46,11 +47,16 @@ pub enum TimelineEvent {
     Added(TimelineEntry),
     /// A post was deleted, or its repost undone, and removed from the timeline.
     Removed(Removal),
+    /// A follow, a mute or a block changed what the timeline contains, or another strategy may have: the client must
+    /// read it again.
+    Reset,
 }
 
 /// The results of a look, which the watch returns one by one.
 struct Found {
     look: Arc<TimelineLook>,
+    /// Time of the reset that the watch has to return, in the order of the removals.
+    reset: Option<Timestamp>,
     /// Number of the look's removals returned or skipped so far.
     removals: usize,
     /// The next removal, if it is loaded and the viewer may learn of it.
@@ -69,8 +75,9 @@ impl Found {
     /// Selects a look's results that the reader has not seen.
     fn new(look: Arc<TimelineLook>, seen: &Seen) -> Self {
         let removals = look.removed.partition_point(|entry| Some(entry.at) <= seen.removed);
+        let reset = look.reset.filter(|at| Some(*at) > seen.removed);
         let (removal, portion, entries) = (None, None, VecDeque::new());
-        let mut found = Self { look, removals, removal, posts: 0, loaded: 0, portion, entries };
+        let mut found = Self { look, reset, removals, removal, posts: 0, loaded: 0, portion, entries };
         found.skip(seen);
         found
     }
@@ -90,19 +97,26 @@ impl Found {
         self.next().is_some_and(|next| self.entries.front().is_some_and(|entry| entry.id == next))
     }
 
-    /// Skips removals that the viewer may not learn of, up to the next that the watch has to return. Returns true if
-    /// there is one. Removals come before posts. Makes no round trip without removals; otherwise at least one, so that
-    /// no removal is sent of a user who has been blocked meanwhile.
+    /// Returns true if the watch has to return the reset before the next removal.
+    fn is_reset_next(&self) -> bool {
+        let is_before = |at| self.look.removed.get(self.removals).is_none_or(|entry| entry.at > at);
+        self.reset.is_some_and(is_before)
+    }
+
+    /// Skips removals that the viewer may not learn of, up to the next that the watch has to return, or the reset.
+    /// Returns true if there is one of them. They come before posts. Makes no round trip without removals; otherwise at
+    /// least one, so that no removal is sent of a user who has been blocked meanwhile.
     ///
     /// Fails with [`Rejection::Resync`] if it is not known whether the viewer may learn of the next removal.
     async fn load_removal(&mut self, app: &App, viewer: &Viewer) -> Result<bool, Error> {
         self.removal = None;
-        if self.removals == self.look.removed.len() {
-            return Ok(false);
+        if self.removals == self.look.removed.len() || self.is_reset_next() {
+            return Ok(self.is_reset_next());
         }
         let notices = self.look.notices(app, viewer).await?;
         for notice in &notices[self.removals..] {
             match notice {
+                _ if self.is_reset_next() => break,
                 Notice::Sent(removal) => {
                     self.removal = Some(*removal);
                     return Ok(true);
@@ -111,11 +125,11 @@ impl Found {
                 Notice::Unclear => return Err(Error::Rejected(Rejection::Resync)),
             }
         }
-        Ok(false)
+        Ok(self.is_reset_next())
     }
 
     fn is_passed(&self) -> bool {
-        self.removals == self.look.removed.len() && self.next().is_none()
+        self.reset.is_none() && self.removals == self.look.removed.len() && self.next().is_none()
     }
 
     /// Loads the next posts, unless they are already loaded. Loads them again if the viewer's exclusions have changed
@@ -241,6 +255,10 @@ impl TimelineWatch {
             self.seen.removed = Some(found.look.removed[found.removals].at);
             found.removals += 1;
             return Some((TimelineEvent::Removed(removal), self.seen.clone()));
+        }
+        if found.is_reset_next() {
+            self.seen.removed = found.reset.take();
+            return Some((TimelineEvent::Reset, self.seen.clone()));
         }
         if !found.has_next_entry() {
             return None;

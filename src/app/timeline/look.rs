@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use futures::future::try_join;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -53,6 +54,8 @@ pub(in crate::app) struct TimelineLook {
     pub(super) at: Timestamp,
     /// The entries removed after `since`, earliest first.
     pub(super) removed: Vec<RemovedEntry>,
+    /// Time of the last reset after `since`.
+    pub(super) reset: Option<Timestamp>,
     /// Posts above `above`, in ascending order of id.
     pub(super) posts: Vec<PostId>,
     above: Mark,
@@ -168,9 +171,9 @@ impl App {
         Ok(look)
     }
 
-    /// Reads additions and removals since a position. Makes two round trips for the mark, two for removals
-    /// and the timeline, two to pull, and those of [`App::removed_entries`]. If the position's mark is below the floor,
-    /// also makes the round trips for a page below the floor.
+    /// Reads additions and removals since a position. Makes two round trips for the mark, one at the same time for the
+    /// viewer's mutes, two for removals and the timeline, two to pull, and those of [`App::removed_entries`]. If the
+    /// position's mark is below the floor, also makes the round trips for a page below the floor.
     async fn look_from(&self, viewer: &Viewer, seen: &Seen) -> Result<TimelineLook, Error> {
         let owner = viewer.signed_in()?.user;
         let began = Instant::now();
@@ -178,7 +181,7 @@ impl App {
         if seen.beyond.len() > MOST_SEEN {
             return resync();
         }
-        let mark = self.delivered_mark().await?;
+        let (mark, ()) = try_join(self.delivered_mark(), self.refresh_mutes(viewer)).await?;
         let removed = timeline::removed(self.keys(), owner, seen.removed, MOST_BEHIND + 1);
         let Some(removals) = removed.send("live: removed", self.store()).await? else { return resync() };
         if removals.posts.len() > MOST_BEHIND {
@@ -206,6 +209,7 @@ impl App {
             mark,
             at: removals.at,
             removed,
+            reset: removals.reset,
             posts,
             above: seen.upto,
             since: seen.removed.unwrap_or(removals.at),
@@ -213,6 +217,12 @@ impl App {
             loaded: Mutex::default(),
             noticed: Mutex::default(),
         })
+    }
+
+    /// Removes mutes that have ended, which resets the timeline. Makes one round trip if there are none.
+    async fn refresh_mutes(&self, viewer: &Viewer) -> Result<(), Error> {
+        self.refresh_exclusions(viewer).await?;
+        self.end_mutes(viewer.signed_in()?).await.map(drop)
     }
 
     /// Returns the posts above `above` and below a timeline's floor, oldest first; `None` if there are more

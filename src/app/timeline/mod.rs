@@ -29,7 +29,7 @@ use crate::model::page::{Direction, Page, Window};
 use crate::model::relation::Side;
 use crate::model::user::UserFields;
 use crate::store::relation;
-use crate::store::timeline::{self, MOST_NAMED, Merge, Nonce, Opened, Pull, Sources, View};
+use crate::store::timeline::{self, MOST_NAMED, MergeSource, Nonce, Opened, Pull, Sources, View};
 
 /// Maximum number of attempts to read a timeline that disappears during the read.
 const ATTEMPTS: usize = 5;
@@ -84,6 +84,16 @@ impl TimelinePage {
     #[must_use]
     pub fn seen_from(&self, index: usize) -> Seen {
         Seen::of_entry(self, index)
+    }
+
+    /// Returns the position of a reader who has read the page; `None` unless the page begins at the top of the
+    /// timeline.
+    #[must_use]
+    pub fn seen(&self) -> Option<Seen> {
+        self.is_top.then(|| match self.page.entries.len() {
+            0 => Seen { upto: self.mark, beyond: Vec::new(), removed: self.at },
+            _ => Seen::of_entry(self, 0),
+        })
     }
 }
 
@@ -215,7 +225,7 @@ impl App {
                 return Ok(opened.into());
             }
             let pull = Pull { nonce: opened.nonce.clone(), generation, mark: watermark, is_full };
-            let merge = Merge { pull: Some(pull), ..pulled };
+            let merge = pulled.merge(MergeSource::Pull(pull));
             let capacity = self.0.rules.timeline.timeline_capacity;
             let merge = timeline::merge(self.keys(), owner, capacity, &merge, window);
             if let Some(view) = merge.send("timeline: merge", self.store()).await? {

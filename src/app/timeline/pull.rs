@@ -11,14 +11,30 @@ use crate::model::id::{PostId, UserId};
 use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
 use crate::store::batch::{Batch, Ticket};
-use crate::store::timeline::{self, Merge, Opened, Pulled, View};
+use crate::store::timeline::{self, Merge, MergeSource, Opened, Pulled, View};
 
 /// Maximum number of follows merged per batch. Each may read as many posts as a timeline holds.
 const FOLLOWS: usize = 100;
 
+/// Posts that were pulled, to be merged into a timeline.
+pub(super) struct PulledPosts {
+    /// The posts without duplicates, in descending order of id.
+    pub(super) posts: Vec<PostId>,
+    /// Mark above which the posts are complete.
+    pub(super) cut: Mark,
+}
+
+impl PulledPosts {
+    /// Returns the merge of the posts.
+    pub(super) fn merge(self, source: MergeSource) -> Merge {
+        let Self { posts, cut } = self;
+        Merge { posts, cut, source }
+    }
+}
+
 impl App {
     /// Runs step 3 of a read: returns the posts to merge into an opened timeline.
-    pub(super) async fn pull(&self, opened: &Opened) -> Result<Merge, Error> {
+    pub(super) async fn pull(&self, opened: &Opened) -> Result<PulledPosts, Error> {
         match opened.mark {
             Some(mark) => self.pull_above(&opened.sources, mark).await,
             None => self.pull_all(&opened.sources).await,
@@ -30,7 +46,7 @@ impl App {
     }
 
     /// Returns the posts of these authors above a mark. Makes one round trip.
-    async fn pull_above(&self, authors: &[UserId], mark: Mark) -> Result<Merge, Error> {
+    async fn pull_above(&self, authors: &[UserId], mark: Mark) -> Result<PulledPosts, Error> {
         let sources: Vec<(UserId, Mark)> = authors.iter().map(|&author| (author, mark)).collect();
         let mut posts = Vec::new();
         let mut cut = Mark::START;
@@ -38,7 +54,7 @@ impl App {
             cut = cut.max(pulled.cut());
             posts.extend(pulled.posts);
         }
-        Ok(self.merge_of(posts, cut))
+        Ok(self.limited(posts, cut))
     }
 
     /// Returns each author's posts above the author's mark; no posts for authors with unreadable keys. Makes
@@ -58,22 +74,22 @@ impl App {
     }
 
     /// Returns the newest posts of these authors, up to a timeline's capacity.
-    async fn pull_all(&self, authors: &[UserId]) -> Result<Merge, Error> {
+    async fn pull_all(&self, authors: &[UserId]) -> Result<PulledPosts, Error> {
         let window = Window { direction: Direction::Forward, size: self.capacity() + 1, from: None };
         let Merged { posts, cold } = self.merge_posts("timeline: pull", Reach::Hot, authors, &window).await?;
-        Ok(self.merge_of(posts, cold))
+        Ok(self.limited(posts, cold))
     }
 
     /// Prepares posts for a merge: sorts them in descending order of id, removes duplicates, and truncates
     /// the list to a timeline's capacity.
-    fn merge_of(&self, mut posts: Vec<PostId>, mut cut: Mark) -> Merge {
+    fn limited(&self, mut posts: Vec<PostId>, mut cut: Mark) -> PulledPosts {
         posts.sort_unstable_by(|one, other| other.cmp(one));
         posts.dedup();
         if let Some(first) = posts.get(self.capacity()) {
             cut = cut.max(Mark::at(*first));
             posts.truncate(self.capacity());
         }
-        Merge { posts, cut, pull: None }
+        PulledPosts { posts, cut }
     }
 
     /// Adds to the batch a command that reads the floor of the follower's timeline. Its reply is `None` if
@@ -83,9 +99,9 @@ impl App {
         batch.push(timeline::view(self.keys(), follower, None, &nothing))
     }
 
-    /// Merges the posts of followed users into their followers' timelines, down to each timeline's floor.
-    /// Must be called after every write that adds a mirror: workers deliver posts published after the write,
-    /// and this function merges earlier posts. Makes two round trips per 100 follows.
+    /// Merges the posts of followed users into their followers' timelines, down to each timeline's floor. Must be
+    /// called after every write that adds a mirror: workers deliver posts published after the write, and this function
+    /// merges earlier posts, which resets the timeline if the follow is new. Makes two round trips per 100 follows.
     pub(in crate::app) async fn merge_followed(&self, follows: &[(Edge, View)]) -> Result<(), Error> {
         for follows in follows.chunks(FOLLOWS) {
             self.merge_some_followed(follows).await?;
@@ -102,10 +118,7 @@ impl App {
         let mut tickets = Vec::new();
         for ((edge, _), pulled) in follows.iter().zip(pulled) {
             let cut = pulled.cut();
-            let merge = self.merge_of(pulled.posts, cut);
-            if merge.posts.is_empty() && merge.cut == Mark::START {
-                continue;
-            }
+            let merge = self.limited(pulled.posts, cut).merge(MergeSource::Follow(edge.followee));
             let capacity = self.0.rules.timeline.timeline_capacity;
             let merge = timeline::merge(self.keys(), edge.follower, capacity, &merge, &nothing);
             tickets.push((edge.follower, batch.push(merge)));

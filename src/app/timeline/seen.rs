@@ -41,7 +41,8 @@ impl Seen {
     }
 
     /// Returns the least mark that covers all seen posts.
-    pub(super) fn newest(&self) -> Mark {
+    #[must_use]
+    pub fn newest(&self) -> Mark {
         self.beyond.last().map_or(self.upto, |post| Mark::at(*post).max(self.upto))
     }
 

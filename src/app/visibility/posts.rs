@@ -14,7 +14,7 @@ use crate::app::post::read::{
 };
 use crate::app::read::{Load, Many, Shared};
 use crate::app::visibility::{PostAccess, UserSelection, Visible, VisiblePost};
-use crate::model::clock::Period;
+use crate::model::clock::{Period, Timestamp};
 use crate::model::details::Reply;
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
@@ -29,8 +29,8 @@ const MOST_POSTS: usize = 500;
 pub enum ShownPost {
     /// A post of the author.
     Own(Arc<Post>),
-    /// The original of a repost by the author.
-    Original(VisiblePost),
+    /// The original of a repost by the author, and the time of the repost.
+    Original(VisiblePost, Timestamp),
 }
 
 impl<L: Load> Visible<'_, L> {
@@ -180,7 +180,10 @@ impl<L: Load> Visible<'_, L> {
         let originals: Arc<[Listed]> = originals.map(Listed::Id).collect();
         let mut originals = self.posts(originals, original).await?.into_iter();
         let mut shown = |post: &Arc<Post>| match post.details.references.original {
-            Some(_) => originals.next().flatten().map(ShownPost::Original),
+            Some(_) => {
+                let original = originals.next().flatten()?;
+                Some(ShownPost::Original(original, post.created_at))
+            }
             None => Some(ShownPost::Own(Arc::clone(post))),
         };
         Ok(included.into_iter().map(|post| post.and_then(&mut shown)).collect())

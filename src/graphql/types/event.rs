@@ -3,6 +3,7 @@
 use async_graphql::{ID, Interface, SimpleObject};
 
 use crate::graphql::directive::list_size;
+use crate::graphql::types::connection::post::PostEdge;
 use crate::graphql::types::post::Post;
 use crate::graphql::types::user::User;
 
@@ -20,6 +21,8 @@ pub(in crate::graphql) enum TimelineEvent {
     Removed(PostRemoved),
     /// A repost removed from the timeline.
     RepostRemoved(RepostRemoved),
+    /// A change of what the timeline contains.
+    Reset(TimelineReset),
 }
 
 /// An event sent when a post is added to the timeline. The post may be older than posts added earlier.
@@ -28,10 +31,13 @@ pub(in crate::graphql) struct PostAdded {
     /// The event's cursor. Pass it as this subscription's `after` to resume without missing or repeating events. It is
     /// also a valid cursor for `Viewer.timeline`.
     pub(in crate::graphql) cursor: String,
-    /// The added post.
+    /// The added entry. If a repost put the post into the timeline, `repostedBy` is the user who has reposted it: another
+    /// repost of the same post sends another event, with the same `key`.
+    pub(in crate::graphql) edge: Box<PostEdge>,
+    /// The added post; the same as the node of `edge`.
     pub(in crate::graphql) post: Post,
-    /// The followed user whose repost put the post into the timeline; empty if it is there as its author's own. Another
-    /// repost of the same post sends another event.
+    /// The followed user whose repost put the post into the timeline; empty if it is there as its author's own. The same as
+    /// `repostedBy` of `edge`.
     #[graphql(directive = list_size::apply(Some(1), None, None, None))]
     pub(in crate::graphql) reposted_by: Vec<User>,
 }
@@ -57,4 +63,14 @@ pub(in crate::graphql) struct RepostRemoved {
     pub(in crate::graphql) post_id: ID,
     /// The id of the user who no longer reposts the post.
     pub(in crate::graphql) user_id: ID,
+}
+
+/// An event sent when what the timeline contains has changed otherwise than by a post: after a follow, a mute or a block of
+/// the viewer has begun or ended, or when the server's timeline strategy has changed. Read the timeline again. There are no
+/// such events about users who have become invisible to the viewer.
+#[derive(SimpleObject)]
+pub(in crate::graphql) struct TimelineReset {
+    /// The event's cursor. Pass it as this subscription's `after` to resume without missing or repeating events. It is
+    /// also a valid cursor for `Viewer.timeline`.
+    pub(in crate::graphql) cursor: String,
 }

@@ -29,6 +29,7 @@ use crate::graphql::types::selection::user_selection;
 use crate::graphql::types::user::User;
 use crate::model;
 use crate::model::attachment::ReferrerKind;
+use crate::model::clock::Timestamp;
 use crate::model::details::References;
 use crate::model::edit::EarlierVersion;
 use crate::model::entity;
@@ -56,6 +57,16 @@ impl Post {
         VisiblePost { post, author }: &VisiblePost,
     ) -> Self {
         Self::new(scope, Arc::clone(post), User::visible(scope, author.clone()))
+    }
+
+    /// Returns the scope in which the post was read.
+    pub(in crate::graphql) fn read_in(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Returns the time at which the post was created.
+    pub(in crate::graphql) fn written_at(&self) -> Timestamp {
+        self.record.created_at
     }
 
     /// Returns the post's id.

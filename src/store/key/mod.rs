@@ -89,8 +89,8 @@ kinds! {
     Packed: "STRLEN";
     /// A string.
     Text: "EXISTS";
-    /// A compact set, see [`crate::store::compact`]: the key is that of the newest members, which are its elements here;
-    /// with further parts after its name it is `:count`, the number of members, and `:N`, their shard N.
+    /// A compact set, see [`crate::store::compact`]: the key is that of the newest members, which are its elements
+    /// here; with further parts after its name it is `:count`, the number of members, and `:N`, their shard N.
     CompactSet: "ZCARD";
     /// A key of any kind, which can only be deleted or measured.
     Any: "EXISTS";

@@ -60,9 +60,9 @@ impl Row {
 ///
 /// Each key but a channel has a bound, the first of these that applies: [`Fixed`](Self::Fixed), [`Limit`](Self::Limit),
 /// [`Expiry`](Self::Expiry) or [`Deletion`](Self::Deletion). Unless it expires, the row also says what `fanfold check`
-/// finds, or why there is nothing to find. If it may grow for long, it says which items `fanfold memory` measures in it, or
-/// why none. Unless it expires or is derived, a key in a user's slot also says whether
-/// exports have what it holds.
+/// finds, or why there is nothing to find. If it may grow for long, it says which items `fanfold memory` measures in
+/// it, or why none. Unless it expires or is derived, a key in a user's slot also says whether exports have what it
+/// holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// The size does not grow.

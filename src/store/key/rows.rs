@@ -179,6 +179,10 @@ keys! {
             Unexported("shown to no one while the other account is inactive"),
             Unmeasured("empty unless an account is inactive");
 
+        /// New follows of user 7 whose posts are still to be merged into the timeline, by time; see
+        /// `store/lua/merge_timeline.lua`.
+        merging() -> SortedSet = "ff:{u7}:merging", Expiry("a day after the last follow");
+
         /// A page of users, with an empty part, and its intersections with `following` (`:a`) and `followers` (`:b`).
         find_part(nonce: u64, part: &str) -> SortedSet = "ff:{u7}:find:ab:a" as ("find:{nonce:x}{part}"),
             Expiry("10 seconds"), Kept("exists within a transaction only");
@@ -219,7 +223,7 @@ keys! {
         timeline() -> SealedList = "ff:{u7}:timeline", Limit("--timeline-capacity"), Derived,
             Footprint("timeline entry");
 
-        /// Posts removed from user 7's timeline, by time of removal; see `store/lua/part/remove.lua`.
+        /// Posts removed from user 7's timeline, by time of removal; see `store/lua/part/removals.lua`.
         removed() -> SortedSet = "ff:{u7}:removed", Expiry("a day");
 
         /// Publish attempt or edit bound to the idempotency key with this digest; see [`crate::store::draft`].

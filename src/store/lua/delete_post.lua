@@ -7,8 +7,7 @@
 -- KEYS[10?] for a repost, the posts that the author has reposted: a hash
 -- ARGV[1]  the post        ARGV[2]  the current time     ARGV[3]  milliseconds for which the deletion is
 --          recorded, so that a late publisher does not restore the post      ARGV[4]  number of newest posts
--- ARGV[5]  milliseconds for which the removal from the timeline is recorded
--- ARGV[6]  1 if only followers can see the post     ARGV[7]  for a repost, the post that it reposts
+-- ARGV[5]  1 if only followers can see the post     ARGV[6]  for a repost, the post that it reposts
 -- Returns  1 if the post was in the list or cold, else 0
 local function count_down(field)
   local count = tonumber(redis.call('HGET', KEYS[5], field)) or 0
@@ -22,12 +21,12 @@ if was_there == 1 then
   if timed then remove_time(KEYS[8], at, 1) else redis.call('DEL', KEYS[8]) end
 end
 redis.call('ZREM', KEYS[9], ARGV[1])
-if ARGV[7] and redis.call('HGET', KEYS[10], ARGV[7]) == ARGV[1] then redis.call('HDEL', KEYS[10], ARGV[7]) end
+if ARGV[6] and redis.call('HGET', KEYS[10], ARGV[6]) == ARGV[1] then redis.call('HDEL', KEYS[10], ARGV[6]) end
 redis.call('ZREM', KEYS[3], ARGV[1])
 for _, id in ipairs(redis.call('LRANGE', KEYS[2], 0, tonumber(ARGV[4]) - 1)) do
   redis.call('ZADD', KEYS[3], id, id)
 end
-remove(KEYS[4], KEYS[7], ARGV[1], tonumber(ARGV[5]))
+remove(KEYS[4], KEYS[7], ARGV[1])
 -- A revoked post was never counted. Its record also says so, unless an earlier version has buried it.
 if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 -- The archive may already contain a post that is still in the list.
@@ -36,7 +35,7 @@ if not is_noted and redis.call('ZADD', KEYS[6], ARGV[1], ARGV[1]) == 1 and was_t
   local greatest = tonumber(redis.call('HGET', KEYS[5], 'greatest') or 0)
   if tonumber(ARGV[1]) <= greatest then
     count_down('count')
-    if ARGV[6] == '1' then count_down('limited') end
+    if ARGV[5] == '1' then count_down('limited') end
     was_there = 1
   end
 end

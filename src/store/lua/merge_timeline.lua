@@ -1,15 +1,19 @@
--- Merges posts into a timeline, if its nonce is still the expected nonce.
--- KEYS[1]   the timeline
+-- Merges posts into a timeline, if its nonce is still the expected nonce. The first merge of the posts of a new follow,
+-- and the first pull under another strategy, reset the timeline.
+-- KEYS[1]   the timeline              KEYS[2]  posts removed from it: a sorted set
+-- KEYS[3]   the new follows whose posts are still to be merged: a sorted set
 -- ARGV[1]   its nonce, or '' for any
 -- ARGV[2]   the capacity of a timeline
 -- ARGV[3]   the mark above which the posts are complete; 0 if no post is missing
 -- ARGV[4]   the generation of the strategy in force    ARGV[5]  mark up to which everything has been pulled;
 --           '' if this is not a pull    ARGV[6]  '1' if everything was pulled, from all sources
--- ARGV[7]   'forward' or 'backward'   ARGV[8]  size   ARGV[9]  post or '': a page of the timeline
--- ARGV[10…] the posts without duplicates, in descending order of id
+-- ARGV[7]   the followed user, if the posts are those of a follow, else ''
+-- ARGV[8]   'forward' or 'backward'   ARGV[9]  size   ARGV[10]  post or '': a page of the timeline
+-- ARGV[11…] the posts without duplicates, in descending order of id
 -- Returns   { floor, { the page } }, or nil if the timeline does not exist or has another nonce
 local key, capacity, cut = KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local seal = read_seal(key)
+local is_reset = ARGV[7] ~= '' and redis.call('ZREM', KEYS[3], ARGV[7]) == 1
 if not seal or (ARGV[1] ~= '' and seal.nonce ~= ARGV[1]) then return nil end
 local length = redis.call('LLEN', key) - 1
 
@@ -17,7 +21,10 @@ local mark = tonumber(ARGV[5])
 if mark then
   local is_filled = seal.generation == ARGV[4] and seal.mark
   if is_filled then seal.mark = math.max(seal.mark, mark)
-  elseif ARGV[6] == '1' then seal.generation, seal.mark = ARGV[4], mark end
+  elseif ARGV[6] == '1' then
+    is_reset = is_reset or seal.mark
+    seal.generation, seal.mark = ARGV[4], mark
+  end
   redis.call('LSET', key, -1, print_seal(seal))
 end
 if cut >= seal.floor and cut > 0 then
@@ -26,7 +33,7 @@ if cut >= seal.floor and cut > 0 then
 end
 
 local ids = {}
-for index = 10, #ARGV do
+for index = 11, #ARGV do
   local id = tonumber(ARGV[index])
   if id < seal.floor then break end
   ids[#ids + 1] = id
@@ -59,5 +66,6 @@ if #ids > 0 then
   end
 end
 length = redis.call('LLEN', key) - 1
-local found = page(key, length, ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9]))
+if is_reset then reset(key, KEYS[2]) end
+local found = page(key, length, ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10]))
 return { string.format('%.0f', seal.floor), found }

@@ -5,17 +5,15 @@
 -- ARGV[3]  the generation of the strategy in force
 -- ARGV[4]  sources to pull from if the timeline is filled: 'all' followed users, or the followed users 'named' below
 -- ARGV[5]  'forward' or 'backward'   ARGV[6]  size   ARGV[7]  post or '': a page of the timeline
--- ARGV[8]  milliseconds for which removals are recorded
--- ARGV[9…] named users, of whom the owner may follow some
+-- ARGV[8…] named users, of whom the owner may follow some
 -- Returns  { nonce, mark ('' if unfilled), { sources to pull from }, floor, { the page }, the time up to which
 --          the page reflects all removals }
 local seal = read_seal(KEYS[1])
-local time = redis.call('TIME')
-local upto = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) - 1)
+local upto = string.format('%.0f', clock() - 1)
 if not seal then
   -- Removals were not recorded while there was no timeline.
   redis.call('ZADD', KEYS[3], upto, '0')
-  redis.call('PEXPIRE', KEYS[3], ARGV[8])
+  redis.call('PEXPIRE', KEYS[3], REMOVALS_MILLIS)
   seal = { nonce = ARGV[1], floor = 0, generation = '' }
   redis.call('RPUSH', KEYS[1], print_seal(seal))
 end
@@ -24,9 +22,9 @@ local is_filled = seal.generation == ARGV[3] and seal.mark
 local sources = {}
 if not is_filled or ARGV[4] == 'all' then
   sources = redis.call('ZRANGE', KEYS[2], 0, -1)
-elseif #ARGV > 8 then
-  for index, time in ipairs(redis.call('ZMSCORE', KEYS[2], unpack(ARGV, 9))) do
-    if time then sources[#sources + 1] = ARGV[8 + index] end
+elseif #ARGV > 7 then
+  for index, time in ipairs(redis.call('ZMSCORE', KEYS[2], unpack(ARGV, 8))) do
+    if time then sources[#sources + 1] = ARGV[7 + index] end
   end
 end
 local mark = is_filled and string.format('%.0f', seal.mark) or ''

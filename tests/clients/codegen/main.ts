@@ -107,6 +107,8 @@ function describe(event: TimelineEventsSubscription["timeline"]): string {
       return "went";
     case "RepostRemoved":
       return "is no longer reposted";
+    case "TimelineReset":
+      return "is to be read again";
   }
 }
 

@@ -463,6 +463,7 @@ async fn next(watch: &mut TimelineWatch) -> Option<String> {
     match watch.next_by_now().await.unwrap() {
         Some((TimelineEvent::Added(entry), _)) => Some(entry.post.content.clone()),
         Some((TimelineEvent::Removed(post), _)) => Some(format!("removed {post:?}")),
+        Some((TimelineEvent::Reset, _)) => Some("reset".to_owned()),
         None => None,
     }
 }

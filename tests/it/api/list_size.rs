@@ -92,7 +92,7 @@ async fn reposted_by(world: &World) -> Case {
     // The page ends with this post, after all reposts.
     publish(world, &reader, "Older than the reposts.").await;
     let repost = "mutation ($id: ID!) { repost(input: { postId: $id }) { userErrors { code } } }";
-    for number in 0..30 {
+    for number in 0..40 {
         let follower = world.register(&format!("reposter{number}")).await;
         world.follow(&reader, &follower).await;
         world.data(Some(&follower.token), repost, json!({ "id": post })).await;
@@ -100,6 +100,12 @@ async fn reposted_by(world: &World) -> Case {
     deliver_all(&world.app).await;
     let operation = "{ viewer { timeline(first: 2) { edges { LIST } } } }".to_owned();
     Case { list: "PostEdge.repostedBy", reader, operation, selection: "repostedBy { username }" }
+}
+
+/// The same entry has as many positions.
+fn positions(reposted: &Case) -> Case {
+    let (reader, operation) = (reposted.reader.clone(), reposted.operation.clone());
+    Case { list: "PostEdge.positions", reader, operation, selection: "positions" }
 }
 
 async fn user_errors(world: &World) -> Case {
@@ -119,12 +125,14 @@ fn the_bench_of_the_worst_request_has_worst_data_for_every_list() {
 #[tokio::test]
 async fn every_list_that_is_longer_than_stated_pays_for_its_further_entries() {
     let world = World::with(&["--graphql-cost-limit", "100"]).await;
+    let reposted = reposted_by(&world).await;
     let cases = [
+        positions(&reposted),
+        reposted,
         segments(&world).await,
         edits(&world).await,
         sessions(&world).await,
         subdivisions(&world).await,
-        reposted_by(&world).await,
         user_errors(&world).await,
     ];
     let known = cases.iter().map(|case| case.list).chain(NEVER_LONGER).map(str::to_owned).collect();

@@ -40,6 +40,7 @@ mod registration;
 mod relation;
 mod removal;
 mod repost;
+mod reset;
 mod segments;
 mod session;
 mod text;

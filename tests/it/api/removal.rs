@@ -114,6 +114,13 @@ const HIDES: [Hide; 9] = [
     Hide::Unfollows,
 ];
 
+impl Hide {
+    /// Returns true if Bob makes the change, which resets his timeline.
+    fn is_by_viewer(self) -> bool {
+        !matches!(self, Self::AuthorBlocks | Self::ReposterBlocks | Self::Private)
+    }
+}
+
 /// When it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
@@ -128,12 +135,19 @@ async fn try_next(watch: &mut TimelineWatch) -> Result<Option<Removed>, Error> {
         TimelineEvent::Removed(removal) => {
             (global("Post", removal.post), removal.undone_by.map(|user| global("User", user)))
         }
-        TimelineEvent::Added(entry) => panic!("{entry:?}"),
+        other @ (TimelineEvent::Added(_) | TimelineEvent::Reset) => panic!("{other:?}"),
     }))
 }
 
 async fn next(watch: &mut TimelineWatch) -> Option<Removed> {
     try_next(watch).await.unwrap()
+}
+
+/// Checks that the next event is a reset, after which the client reads the timeline again, and that there is no other.
+async fn check_reset(watch: &mut TimelineWatch, case: &str) {
+    let (event, _) = watch.next_by_now().await.unwrap().expect(case);
+    assert!(matches!(event, TimelineEvent::Reset), "{case}: {event:?}");
+    assert_eq!(next(watch).await, None, "{case}");
 }
 
 fn is_resync<T>(result: &Result<T, Error>) -> bool {
@@ -156,6 +170,9 @@ async fn check_hidden(play: &Play, hide: Hide, when: When) {
         play.apply(hide).await;
     }
     assert_eq!(next(&mut watch).await, Some((visible, None)), "{hide:?} {when:?}");
+    if hide.is_by_viewer() && when != When::BetweenTwoEvents {
+        return check_reset(&mut watch, &format!("{hide:?} {when:?}")).await;
+    }
     if when == When::BetweenTwoEvents {
         play.apply(hide).await;
     }
@@ -214,14 +231,17 @@ async fn a_viewer_who_does_not_follow_a_private_author_any_more_learns_nothing_o
     play.delete(&play.ada, &deleted).await;
     play.world.unfollow(&play.bob, &play.ada).await;
     play.apply(Hide::Private).await;
-    assert_eq!(next(&mut watch).await, None);
+    check_reset(&mut watch, "unfollowed").await;
 }
 
 #[tokio::test]
 async fn the_removal_of_a_post_is_sent_only_to_those_in_whose_timelines_its_author_is() {
     let mute = "mute(input: { userId: $id })";
     let mute_reposts = "mute(input: { userId: $id, scope: REPOSTS })";
-    for (change, is_sent) in [("none", true), (mute_reposts, true), (mute, false), ("unfollow", false)] {
+    let changes = [("none", true), (mute_reposts, true), (mute, false), ("unfollow", false)];
+    for ((change, is_sent), is_before) in
+        changes.into_iter().flat_map(|change| [(change, true), (change, false)])
+    {
         let play = Play::new(World::new().await).await;
         let limited =
             "mutation { publish(input: { content: \"x\", visibility: FOLLOWERS }) { post { id } } }";
@@ -229,17 +249,26 @@ async fn the_removal_of_a_post_is_sent_only_to_those_in_whose_timelines_its_auth
         let limited = data["publish"]["post"]["id"].as_str().unwrap().to_owned();
         let public = publish(&play.world, &play.dan, "public").await;
         deliver_all(&play.world.app).await;
-        let mut watch = watch(&play.world, &play.bob).await;
-        play.delete(&play.dan, &limited).await;
-        play.delete(&play.dan, &public).await;
-        match change {
+        let apply = async || match change {
             "none" => {}
             "unfollow" => drop(play.world.unfollow(&play.bob, &play.dan).await),
             mute => play.change(&play.bob, mute, &play.dan.id).await,
+        };
+        if is_before {
+            apply().await;
+        }
+        let mut watch = watch(&play.world, &play.bob).await;
+        play.delete(&play.dan, &limited).await;
+        play.delete(&play.dan, &public).await;
+        if !is_before {
+            apply().await;
         }
         let expected = if is_sent { vec![(limited, None), (public, None)] } else { vec![] };
         for removed in expected {
             assert_eq!(next(&mut watch).await, Some(removed), "{change}");
+        }
+        if !is_before && change != "none" {
+            check_reset(&mut watch, change).await;
         }
         assert_eq!(next(&mut watch).await, None, "{change}");
     }
@@ -249,8 +278,10 @@ async fn the_removal_of_a_post_is_sent_only_to_those_in_whose_timelines_its_auth
 async fn a_repost_is_removed_even_if_the_viewer_has_followed_the_author_since() {
     let play = Play::new(World::new().await).await;
     let (undone, deleted) = (play.reposted().await, play.reposted().await);
-    let mut watch = watch(&play.world, &play.bob).await;
+    let start = position(&play.world, &play.bob).await;
     play.world.follow(&play.bob, &play.ada).await;
+    check_reset(&mut watch_after(&play.world, &play.bob, &start).await, "followed").await;
+    let mut watch = watch(&play.world, &play.bob).await;
     play.undo(&undone).await;
     play.delete(&play.ada, &deleted).await;
     assert_eq!(next(&mut watch).await, Some((undone, Some(global("User", CEM)))));
@@ -281,12 +312,12 @@ async fn a_client_resyncs_if_the_archive_that_has_the_original_cannot_be_read() 
     assert!(is_resync(&try_next(&mut resumed().await).await));
     // A client that has refetched its timeline goes on.
     assert_eq!(next(&mut watch(world, bob).await).await, None);
-    // The original does not matter to those who may not see the repost.
-    world.unfollow(bob, &play.cem).await;
-    assert_eq!(next(&mut resumed().await).await, None);
-    world.follow(bob, &play.cem).await;
     database.execute("ALTER TABLE away RENAME TO posts").await;
     assert_eq!(next(&mut resumed().await).await, Some((post, Some(global("User", CEM)))));
+    // The original does not matter to those who may not see the repost.
+    database.execute("ALTER TABLE posts RENAME TO away").await;
+    play.block(&play.cem, bob).await;
+    assert_eq!(next(&mut resumed().await).await, None);
 }
 
 #[tokio::test]
@@ -300,6 +331,9 @@ async fn the_author_of_an_archived_original_decides_who_learns_that_its_repost_i
         play.undo(&undone).await;
         play.delete(&play.ada, &deleted).await;
         play.apply(hide).await;
+        if hide.is_by_viewer() {
+            check_reset(&mut watch, &format!("{hide:?}")).await;
+        }
         assert_eq!(next(&mut watch).await, None, "{hide:?}");
     }
 }

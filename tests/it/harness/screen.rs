@@ -33,11 +33,11 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Shows an event.
+    /// Shows an event. A reset clears the screen.
     fn show(&mut self, (event, seen): (TimelineEvent, Seen), wrong: &mut Vec<String>) {
         match event {
             TimelineEvent::Added(entry) => {
-                let (id, post) = ids(&entry);
+                let (id, post) = (entry.id.get(), entry.post.id.get());
                 if !self.entries.iter().any(|(shown, _)| *shown == id) {
                     self.entries.push((id, post));
                 } else if self.read_since.contains(&id) {
@@ -52,14 +52,15 @@ impl Screen {
             TimelineEvent::Removed(Removal { post, .. }) => {
                 self.entries.retain(|(_, shown)| *shown != post.get());
             }
+            TimelineEvent::Reset => *self = Self { resyncs: self.resyncs, ..Self::default() },
         }
         self.seen = Some(seen);
     }
 }
 
-/// Returns the id of an entry, and that of the post that it shows.
-fn ids(entry: &TimelineEntry) -> (u64, u64) {
-    (entry.id.get(), entry.post.id.get())
+/// Returns the ids of the posts and reposts of an entry, each with that of the post that it shows.
+fn ids(entry: &TimelineEntry) -> impl Iterator<Item = (u64, u64)> {
+    entry.ids().map(|id| (id.get(), entry.post.id.get()))
 }
 
 /// Watches after the last event seen, until no more events arrive, or the same client watches anew.
@@ -88,13 +89,29 @@ pub(crate) async fn watch(app: &App, viewer: &Viewer, user: u64, results: &Mutex
         let Some(mut watching) = watching else { return };
         loop {
             let next = watching.next_by_now().await;
+            // The same watch goes on after a reset, while the timeline is read again.
+            let read = match next {
+                Ok(Some((TimelineEvent::Reset, _))) => read_again(app, viewer).await,
+                _ => Some(Vec::new()),
+            };
             let results = &mut *results.lock().unwrap();
             if !is_mine(results) {
                 return;
             }
             let screen = results.screens.get_mut(&user).unwrap();
             match next {
-                Ok(Some(next)) => screen.show(next, &mut results.wrong),
+                Ok(Some(next)) => {
+                    let is_reset = matches!(next.0, TimelineEvent::Reset);
+                    screen.show(next, &mut results.wrong);
+                    let Some(read) = read else {
+                        *screen = Screen { resyncs: screen.resyncs, ..Screen::default() };
+                        return;
+                    };
+                    if is_reset {
+                        screen.read_since = read.iter().map(|(id, _)| *id).collect();
+                        screen.entries = read;
+                    }
+                }
                 Err(Error::Rejected(Rejection::Resync)) => {
                     *screen = Screen { resyncs: screen.resyncs + 1, ..Screen::default() };
                     break;
@@ -110,11 +127,15 @@ async fn begin_at(app: &App, viewer: &Viewer, after: Option<Seen>) -> Option<Tim
     app.watch_timeline(viewer, after, UserFields::NONE, Replies::default()).await.ok()
 }
 
+fn first_page() -> TimelineQuery {
+    let window = Window { direction: Direction::Forward, size: PAGE, from: None };
+    TimelineQuery { window, author: UserFields::NONE, replies: Replies::default(), looks_back: false }
+}
+
 /// Reads the timeline and begins to watch from its first entry; if there is none, begins to watch before it is read.
 async fn begin(app: &App, viewer: &Viewer) -> Option<(TimelineWatch, Screen)> {
-    let window = Window { direction: Direction::Forward, size: PAGE, from: None };
-    let query =
-        TimelineQuery { window, author: UserFields::NONE, replies: Replies::default(), looks_back: false };
+    let query = first_page();
+    let window = query.window;
     let first: TimelinePage = app.timeline(viewer, query).await.ok()?;
     if first.page.entries.is_empty() {
         let watching = begin_at(app, viewer, None).await?;
@@ -122,14 +143,28 @@ async fn begin(app: &App, viewer: &Viewer) -> Option<(TimelineWatch, Screen)> {
         let read_since = entries.iter().map(|(id, _)| *id).collect();
         return Some((watching, Screen { entries, read_since, ..Screen::default() }));
     }
-    let mut entries: Vec<(u64, u64)> = first.page.entries.iter().map(ids).collect();
+    let mut entries: Vec<(u64, u64)> = first.page.entries.iter().flat_map(ids).collect();
     let from = first.page.entries.last().map(|entry| entry.id);
     let rest = read_from(app, viewer, TimelineQuery { window: Window { from, ..window }, ..query }).await?;
     let read_since = rest.iter().map(|(id, _)| *id).collect();
     entries.extend(rest);
+    let entries = distinct(entries);
     let seen = Some(first.seen_from(0));
     let watching = begin_at(app, viewer, seen.clone()).await?;
     Some((watching, Screen { entries, seen, read_since, ..Screen::default() }))
+}
+
+/// Removes reposts that are read twice, because they are older than an entry on an earlier page that shows the same post.
+fn distinct(mut entries: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    entries.sort_unstable();
+    entries.dedup();
+    entries
+}
+
+/// Reads a timeline from the beginning, as a new request does, which knows the viewer's latest mutes.
+async fn read_again(app: &App, viewer: &Viewer) -> Option<Vec<(u64, u64)>> {
+    app.refresh_exclusions(viewer).await.ok()?;
+    read_from(app, viewer, first_page()).await
 }
 
 /// Reads a timeline page by page, from this page on.
@@ -138,8 +173,8 @@ async fn read_from(app: &App, viewer: &Viewer, query: TimelineQuery) -> Option<V
     let mut query = query;
     loop {
         let page = app.timeline(viewer, query).await.ok()?.page;
-        read.extend(page.entries.iter().map(ids));
-        let Some(last) = page.entries.last() else { return Some(read) };
+        read.extend(page.entries.iter().flat_map(ids));
+        let Some(last) = page.entries.last() else { return Some(distinct(read)) };
         query.window.from = Some(last.id);
     }
 }

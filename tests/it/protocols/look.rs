@@ -50,6 +50,7 @@ impl Wanderer {
             match event {
                 TimelineEvent::Added(entry) => self.added.push(entry.post.id),
                 TimelineEvent::Removed(removal) => drop(self.removed.insert(removal.post)),
+                TimelineEvent::Reset => panic!("nothing resets the timeline"),
             }
             self.seen = seen;
         }

@@ -63,18 +63,27 @@ async fn live_updates_leave_out_the_posts_of_a_user_on_the_other_side_of_a_block
     let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
     socket.watch_timeline(&other, TIMELINE, Value::Null).await;
     let content = |received: &Value| received["payload"]["data"]["timeline"]["post"]["content"].clone();
-    for (blocker, blocked) in [(&ada, &ben), (&ben, &ada)] {
+    let kind = |received: &Value| received["payload"]["data"]["timeline"]["__typename"].clone();
+    // Ada's own block resets her timeline; she does not notice Ben's.
+    for (blocker, blocked, is_own) in [(&ada, &ben, true), (&ben, &ada, false)] {
         publish(&one, &ben, "before");
         assert_eq!(content(&socket.receive().await), "before");
         change(&one, blocker, "block", blocked);
+        if is_own {
+            assert_eq!(kind(&socket.receive().await), "TimelineReset");
+        }
         publish(&one, &ben, "during");
         publish(&one, &eve, "other");
         assert_eq!(content(&socket.receive().await), "other");
         change(&one, blocker, "unblock", blocked);
+        if is_own {
+            assert_eq!(kind(&socket.receive().await), "TimelineReset");
+        }
         publish(&one, &ben, "not followed any more");
         publish(&one, &eve, "other");
         assert_eq!(content(&socket.receive().await), "other");
         follow(&one, &ada, "ben");
+        assert_eq!(kind(&socket.receive().await), "TimelineReset");
     }
 }
 

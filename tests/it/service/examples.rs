@@ -43,7 +43,7 @@ async function publish(content) {
   if (errors) throw new Error(JSON.stringify(errors));
 }
 const first = setInterval(() => publish("first"), 200);
-async function received({ post: { content } }) {
+async function received({ edge: { node: { content } } }) {
   if (content !== "first") console.log(content);
   if (content === "last") process.exit();
   if (isCut) return;

@@ -73,11 +73,14 @@ async fn live_updates_leave_out_the_posts_of_a_muted_user() {
     publish(&one, &ben, "before");
     let content = |received: &Value| received["payload"]["data"]["timeline"]["post"]["content"].clone();
     assert_eq!(content(&socket.receive().await), "before");
+    let kind = |received: &Value| received["payload"]["data"]["timeline"]["__typename"].clone();
     change(&one, &ada, "mute", "ben");
+    assert_eq!(kind(&socket.receive().await), "TimelineReset");
     publish(&one, &ben, "during");
     publish(&one, &eve, "other");
     assert_eq!(content(&socket.receive().await), "other");
     change(&one, &ada, "unmute", "ben");
+    assert_eq!(kind(&socket.receive().await), "TimelineReset");
     publish(&one, &ben, "after");
     assert_eq!(content(&socket.receive().await), "after");
     assert!(socket.is_silent().await);

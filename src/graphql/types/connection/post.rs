@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use async_graphql::Enum;
+use async_graphql::{Context, Enum};
 use futures::future::join;
 
 use crate::app::archive::Listed;
@@ -13,6 +13,8 @@ use crate::app::visibility::ShownPost;
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, ListOf, TimelinePosition};
 use crate::graphql::directive::list_size;
+use crate::graphql::entries::Entries;
+use crate::graphql::id::GlobalId;
 use crate::graphql::page::post::{Listing, counts, fill_all};
 use crate::graphql::page::referrer::Referrers;
 use crate::graphql::page::{Filled, fill_visible};
@@ -21,19 +23,45 @@ use crate::graphql::preloaded::{Preloaded as _, memory};
 use crate::graphql::selection::{Selected, Wants};
 use crate::graphql::types::connection::{At, Connection, Edge, Positioned, connection, edge};
 use crate::graphql::types::post::Post;
-use crate::graphql::types::scalar::number;
+use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::selection::{author_selection, user_selection};
 use crate::graphql::types::user::User;
 use crate::model::attachment::ReferrerKind;
-use crate::model::clock::Period;
+use crate::model::clock::{Period, Timestamp};
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Window};
 
 /// A page of posts, in which `T` is the type of the list's length.
-pub(super) type PostPage<T> = Connection<PostPosition, Post, Vec<User>, T>;
+pub(super) type PostPage<T> = Connection<PostPosition, Post, PostEntry, T>;
 
-/// An entry of a list of posts. It shows the users whose reposts put the post there.
-pub(in crate::graphql) type PostEdge = Edge<PostPosition, Post, Vec<User>>;
+/// An entry of a list of posts.
+pub(in crate::graphql) type PostEdge = Edge<PostPosition, Post, PostEntry>;
+
+/// What an entry of a list of posts shows besides the post.
+pub(in crate::graphql) struct PostEntry {
+    /// The post that stands for the entry.
+    key: PostId,
+    /// The ids of the posts and reposts that put the post here, newest first.
+    ids: Vec<PostId>,
+    /// The time of the newest of them.
+    at: Timestamp,
+    /// The users whose reposts put the post here, newest repost first.
+    reposted_by: Vec<User>,
+}
+
+impl PostEntry {
+    /// Creates the entry of a post that is listed itself.
+    fn of(post: &Post) -> Self {
+        let id = post.post_id();
+        Self { key: id, ids: vec![id], at: post.written_at(), reposted_by: Vec::new() }
+    }
+
+    /// Creates the entry of a home timeline.
+    fn of_timeline(scope: &Arc<Scope>, entry: &TimelineEntry) -> Self {
+        let reposted_by = entry.reposted_by.iter().map(|user| User::visible(scope, user.clone())).collect();
+        Self { key: entry.post.id, ids: entry.ids().collect(), at: entry.at, reposted_by }
+    }
+}
 
 /// Where an entry is in a list of posts.
 pub(in crate::graphql) enum PostPosition {
@@ -43,6 +71,8 @@ pub(in crate::graphql) enum PostPosition {
     Referrer(At<ReferrerKind>),
     /// The entry with this index in a page of a home timeline.
     Timeline(ListOf<cursor::Timeline>, Arc<TimelinePage>, usize),
+    /// An entry that was added to a home timeline.
+    Added(At<cursor::Timeline>),
 }
 
 impl Positioned for PostPosition {
@@ -54,6 +84,7 @@ impl Positioned for PostPosition {
                 let post = page.page.entries[*index].id;
                 cursor::print(*list, &TimelinePosition { post, seen: page.seen_from(*index) })
             }
+            Self::Added(at) => at.cursor(),
         }
     }
 }
@@ -62,7 +93,21 @@ impl PostEdge {
     /// Returns a post as an entry of its author's list.
     pub(in crate::graphql) fn of(node: Post) -> Self {
         let at = PostPosition::Author(At { list: posts_of(node.author_id()), position: node.post_id() });
-        Self { at, node, extra: Vec::new() }
+        let extra = PostEntry::of(&node);
+        Self { at, node, extra }
+    }
+
+    /// Returns an entry that was added to a home timeline.
+    pub(in crate::graphql) fn added(
+        scope: &Arc<Scope>,
+        list: ListOf<cursor::Timeline>,
+        position: TimelinePosition,
+        entry: &TimelineEntry,
+    ) -> Self {
+        let author = User::visible(scope, entry.author.clone());
+        let node = Post::new(scope, Arc::clone(&entry.post), author);
+        let at = PostPosition::Added(At { list, position });
+        Self { at, node, extra: PostEntry::of_timeline(scope, entry) }
     }
 }
 
@@ -70,10 +115,33 @@ edge! {
     /// An entry of a post list.
     PostEdge, Public, "The listed post.": Post;
 
+    /// Identifies the entry in its list, at each read and in events: equal keys are the same entry. It is no id of an
+    /// object. In a home timeline, it stands for the post, whoever reposts it: if a list has two entries with the same
+    /// key, as when a post is reposted between two pages, keep the newer.
+    value key "key": String = |edge| GlobalId::Post(edge.extra.key).print().0;
+    resolver "its entries pay before they are made" {
+        /// Where the entry is in the list: one position for each user of `repostedBy`, in the same order, or else one.
+        /// Compare positions as strings: the entry with the greatest position is the newest. An entry is at its first
+        /// position.
+        #[graphql(directive = list_size::apply(Some(1), None, None, None))]
+        #[expect(clippy::unused_async, reason = "the library requires it")]
+        async fn positions(&self, context: &Context<'_>) -> Result<Entries<String>, Error> {
+            let ids = &self.extra.ids;
+            let positions = || ids.iter().copied().map(position).collect();
+            Entries::pay(self.node.read_in(), context, ids.len(), positions)
+        }
+    }
+    /// The time by which the entry is listed: that of the newest repost that put it here, or of the post.
+    value listed_at "listedAt": DateTime = |edge| DateTime(edge.extra.at);
     /// The users whose reposts put the post here, newest repost first: in a home timeline, users whom the viewer
     /// follows; among a user's posts, that user. Empty if the post is here as its author's own.
     @[directive = list_size::apply(Some(1), None, None, None)]
-    objects reposted_by "repostedBy": User = |edge| edge.extra.iter().collect();
+    objects reposted_by "repostedBy": User = |edge| edge.extra.reposted_by.iter().collect();
+}
+
+/// Returns the position of a post or repost, for comparison with others.
+fn position(id: PostId) -> String {
+    format!("{:016x}", id.get())
 }
 
 /// A page of a user's posts.
@@ -108,15 +176,24 @@ impl PostConnection {
         let connection = |(index, (author, filled)): (usize, (&&User, _))| {
             let list = posts_of(author.user_id());
             let at = |listed: &Listed| PostPosition::Author(At { list, position: listed.id() });
-            let shown = |_, shown| match shown {
-                ShownPost::Own(post) => (Post::new(scope, post, (*author).clone()), Vec::new()),
-                ShownPost::Original(original) => (Post::visible(scope, &original), vec![(*author).clone()]),
+            let shown = |listed: Listed, shown| match shown {
+                ShownPost::Own(post) => own(Post::new(scope, post, (*author).clone())),
+                ShownPost::Original(original, at) => {
+                    let (id, reposted_by) = (listed.id(), vec![(*author).clone()]);
+                    (Post::visible(scope, &original), PostEntry { key: id, ids: vec![id], at, reposted_by })
+                }
             };
             let count = counts.as_ref().map(|counts| counts[index]);
             Self::new(scope, filled, at, shown, Length { author: (*author).clone(), period, count })
         };
         Ok(authors.iter().zip(filled?).enumerate().map(connection).collect())
     }
+}
+
+/// Returns a post that is listed itself, and its entry.
+fn own(post: Post) -> (Post, PostEntry) {
+    let entry = PostEntry::of(&post);
+    (post, entry)
 }
 
 /// Returns the number of each author's posts that the viewer may see.
@@ -179,7 +256,7 @@ impl PostListConnection {
         let filled = Wants::of(selection).fill(fill_visible(&rows, Window { direction, size, from })).await?;
         let filled = if is_reversed { filled.reversed() } else { filled };
         let at = |post: &PostId| PostPosition::Referrer(At { list, position: *post });
-        let shown = |_, post| (Post::visible(scope, &post), Vec::new());
+        let shown = |_, post| own(Post::visible(scope, &post));
         Ok(Self::new(scope, filled, at, shown, ()))
     }
 }
@@ -205,8 +282,8 @@ pub(in crate::graphql) enum TimelineReplies {
 /// A page of a home timeline.
 pub(in crate::graphql) type TimelineConnection = PostPage<Endless>;
 
-/// The length of a home timeline, which extends back to the oldest post.
-pub(in crate::graphql) struct Endless;
+/// The length of a home timeline, which extends back to the oldest post; and the page, with its list.
+pub(in crate::graphql) struct Endless(ListOf<cursor::Timeline>, Arc<TimelinePage>);
 
 impl TimelineConnection {
     /// Loads a page of the viewer's home timeline.
@@ -234,14 +311,21 @@ impl TimelineConnection {
         let at = |index: &usize| PostPosition::Timeline(list, Arc::clone(&page), *index);
         let shown = |_, entry: &TimelineEntry| {
             let author = User::visible(scope, entry.author.clone());
-            let reposted_by = entry.reposted_by.iter().map(|user| User::visible(scope, user.clone()));
-            (Post::new(scope, Arc::clone(&entry.post), author), reposted_by.collect())
+            let post = Post::new(scope, Arc::clone(&entry.post), author);
+            (post, PostEntry::of_timeline(scope, entry))
         };
-        Ok(Self::new(scope, filled, at, shown, Endless))
+        Ok(Self::new(scope, filled, at, shown, Endless(list, Arc::clone(&page))))
     }
 }
 
 connection! {
     /// A page of a home timeline. It has no total count, because a timeline extends back to the oldest post.
     TimelineConnection of PostEdge, Private, "posts": Post;
+
+    /// The cursor to pass as `after` to the subscription `timeline`, which then sends what is added and removed after
+    /// this page was read. Null unless the page begins at the top of the timeline. An empty page has one too.
+    value live_cursor "liveCursor": Option<String> = |timeline| {
+        let Endless(list, page) = &timeline.total;
+        page.seen().map(|seen| cursor::print(*list, &TimelinePosition::below(seen)))
+    };
 }
