@@ -37,7 +37,7 @@ pub struct Block {
 /// to follow them. Returns the block; `None` if the user has reached the limit.
 pub fn block(keys: &Keys, user: UserId, other: UserId, at: Timestamp, limit: u32) -> Command<Option<Block>> {
     let block = with_follows(call(&script::BLOCK), keys, user).key(&keys.blocking(user));
-    let block = with_timeline(block, keys, user).arg(other.get()).arg(at.as_millis()).arg(limit);
+    let block = block.arg(other.get()).arg(at.as_millis()).arg(limit);
     block.reply::<Option<(Score, Version)>>().map(|block| {
         Ok(block.map(|(Score(since), version)| Block { since: Some(since), version: Some(version) }))
     })

@@ -73,24 +73,34 @@ pub fn mute(keys: &Keys, user: UserId, other: UserId, mute: Mute, limit: u32) ->
     write.arg(other.get()).arg(since.as_millis()).arg(until).arg(name_of(scope)).arg(limit).reply()
 }
 
-/// Removes the mute of `other`, if there is one, which takes a token from the bucket of the two users. Returns the
-/// version after the change; `None` if the user has never had exclusions.
+/// Removes the mute of `other`, if there is one, which takes a token from the bucket of the two users and resets the
+/// user's timeline. Returns the version after the change; `None` if the user has never had exclusions.
 pub fn unmute(
     keys: &Keys,
     user: UserId,
     other: UserId,
     throttle: (Limit, Timestamp),
 ) -> Command<Result<Option<Version>, Throttled>> {
-    let write = call(&script::UNMUTE).key(&keys.muting(user)).key(&keys.sessions(user));
-    let write = with_timeline(write.key(&keys.changes_of(user, other)), keys, user).arg(other.get());
-    let write = bucket::throttling(write, Some(throttle)).reply::<(u64, Option<Version>)>();
-    write.map(|(wait, version)| Ok(Throttled::check(wait).map(|()| version)))
+    end_mute(keys, user, other, Some(throttle))
+        .map(|(wait, version)| Ok(Throttled::check(wait).map(|()| version)))
 }
 
-/// Removes the mute of a user who is erased, or is being erased. The version stays, since nothing of theirs is left to
-/// hide. Returns true if there was such a mute.
+/// Removes the mute of a user who is erased, or is being erased, without a reset: nothing of theirs is left to show.
+/// Returns true if the user has ever had exclusions.
 pub fn forget(keys: &Keys, user: UserId, other: UserId) -> Command<bool> {
-    command("HDEL").key(&keys.muting(user)).arg(other.get()).reply()
+    end_mute(keys, user, other, None).map(|(_, version)| Ok(version.is_some()))
+}
+
+/// Removes a mute. Returns the microseconds until there is a token, and the version after the change.
+fn end_mute(
+    keys: &Keys,
+    user: UserId,
+    other: UserId,
+    throttle: Option<(Limit, Timestamp)>,
+) -> Command<(u64, Option<Version>)> {
+    let end = call(&script::UNMUTE).key(&keys.muting(user)).key(&keys.sessions(user));
+    let end = with_timeline(end.key(&keys.changes_of(user, other)), keys, user).arg(other.get());
+    bucket::throttling(end, throttle).reply()
 }
 
 /// Reads the users whom a user has muted, in `O(n)`.

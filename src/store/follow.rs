@@ -193,7 +193,7 @@ pub enum Ended {
 
 /// Ends a follow, or a request to follow.
 pub fn end(keys: &Keys, follower: UserId, followee: UserId, ended: Ended) -> Command<Changed> {
-    let end = with_timeline(with_follows(call(&script::END_FOLLOW), keys, follower), keys, follower);
+    let end = with_follows(call(&script::END_FOLLOW), keys, follower);
     let end = end.arg(followee.get()).arg(u8::from(ended == Ended::Request));
     let end = end.arg(u8::from(ended == Ended::Follow { resets: true }));
     end.reply::<(StoredFollow, Option<Version>)>().map(|(follow, version)| Ok((follow.state, version)))
@@ -243,8 +243,9 @@ pub fn withheld(keys: &Keys, follower: UserId) -> Command<Vec<UserId>> {
     })
 }
 
-/// Adds the keys of a user's follows to the call of a script.
+/// Adds the keys of a user's follows to the call of a script, and those of the timeline.
 pub(super) fn with_follows(call: Builder, keys: &Keys, user: UserId) -> Builder {
     let call = call.key(&keys.following(user)).key(&keys.requesting(user));
-    call.key(&keys.withheld(user)).key(&keys.merging(user)).key(&keys.sessions(user))
+    let call = call.key(&keys.withheld(user)).key(&keys.merging(user)).key(&keys.sessions(user));
+    with_timeline(call, keys, user)
 }

@@ -63,7 +63,7 @@ macro_rules! scripts {
 
 // A script may include shared parts before its own source.
 scripts! {
-    ACCEPT_REQUEST = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/follow" "accept_request";
+    ACCEPT_REQUEST = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/merging" "part/follow" "accept_request";
     ADD_FEATURE = "add_feature";
     ADD_JOB = "part/turns" "add_job";
     ADD_TO_SET = "part/tree" "part/compact" "add_to_set";
@@ -72,7 +72,7 @@ scripts! {
     ALL_OF_SET = "part/tree" "part/compact" "all_of_set";
     ANONYMIZE_INVITE = "anonymize_invite";
     BEGIN_ERASURE = "begin_erasure";
-    BLOCK = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/follow" "part/reset" "block";
+    BLOCK = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/merging" "part/follow" "part/reset" "block";
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
     CHANGE_PASSWORD = "part/channel" "part/signal" "part/sessions" "part/recovery" "change_password";
@@ -93,8 +93,9 @@ scripts! {
     TAKE_TOKENS = "part/bucket" "take_tokens";
     DROP_POST = "drop_post";
     EDIT_POST = "part/details" "edit_post";
-    END_FOLLOW = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/follow" "part/reset" "end_follow";
+    END_FOLLOW = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/merging" "part/follow" "part/reset" "end_follow";
     END_SESSIONS = "part/channel" "part/signal" "part/sessions" "end_sessions";
+    END_MERGE = "part/channel" "part/signal" "part/clock" "part/removals" "part/reset" "end_merge";
     ENTER_STRATEGY = "enter_strategy";
     ERASE_USER = "part/revoke" "erase_user";
     ERASE_POST = "part/details" "erase_post";
@@ -102,7 +103,7 @@ scripts! {
     FIND_REFERRER = "part/ids" "find_referrer";
     FINISH_JOB = "part/turns" "finish_job";
     FINISH_POSTS = "finish_posts";
-    FOLLOW = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/tree" "part/compact" "part/removals" "part/follow" "part/bucket" "part/throttle" "follow";
+    FOLLOW = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/tree" "part/compact" "part/removals" "part/merging" "part/follow" "part/bucket" "part/throttle" "follow";
     RETURN_TOKENS = "return_tokens";
     RETURN_JOBS = "return_jobs";
     HAND_OVER_POSTS = "hand_over_posts";
@@ -113,8 +114,8 @@ scripts! {
     LOG_ACTION = "log_action";
     MAKE_STAR = "part/stars" "make_star";
     MARK_DELIVERED = "mark_delivered";
-    MERGE_TIMELINE = "part/ids" "part/timeline" "part/channel" "part/signal" "part/clock" "part/removals" "part/reset" "merge_timeline";
-    MIRROR_BLOCK = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/tree" "part/compact" "part/removals" "part/follow" "mirror_block";
+    MERGE_TIMELINE = "part/ids" "part/timeline" "part/channel" "part/signal" "part/clock" "part/removals" "part/reset" "part/merging" "merge_timeline";
+    MIRROR_BLOCK = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/tree" "part/compact" "part/removals" "part/merging" "part/follow" "mirror_block";
     MIRROR_FOLLOW = "part/channel" "part/signal" "mirror_follow";
     MUTE = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/reset" "part/mutes" "mute";
     MUTUALS = "mutuals";
@@ -135,8 +136,8 @@ scripts! {
     AUTHENTICATE_ACCOUNT = "part/bucket" "authenticate_account";
     NEWEST_OF_SET = "newest_of_set";
     PROBE_SET = "part/tree" "part/compact" "probe_set";
-    READ_BLOCK = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/follow" "read_block";
-    READ_FOLLOW = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/follow" "read_follow";
+    READ_BLOCK = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/merging" "part/follow" "read_block";
+    READ_FOLLOW = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/merging" "part/follow" "read_follow";
     RECORD_VIEW = "part/tree" "record_view";
     RECORD_VISIT = "record_visit";
     REMOVED = "part/clock" "part/removals" "removed";
@@ -171,7 +172,7 @@ scripts! {
     UNMUTE = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/reset" "part/bucket" "part/throttle" "unmute";
     REVOKE_RECOVERY = "part/channel" "part/signal" "part/recovery" "revoke_recovery";
     WATERMARK = "part/stars" "watermark";
-    WITHHOLD_FOLLOW = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/follow" "withhold_follow";
+    WITHHOLD_FOLLOW = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/merging" "part/follow" "withhold_follow";
     WRITE_FOLLOW = "part/channel" "part/signal" "write_follow";
     WRITE_REGION = "write_region";
     WRITE_TIMES = "part/times" "write_times";

@@ -13,6 +13,7 @@ use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::driver::reply::{self, Reply};
 use crate::model::clock::Timestamp;
+use crate::model::exclusion::Version;
 use crate::model::id::{PostId, UserId};
 use crate::model::mark::Mark;
 use crate::model::page::Window;
@@ -54,6 +55,8 @@ pub struct Opened {
     pub view: View,
     /// Time up to which the section reflects all removals from the timeline.
     pub at: Timestamp,
+    /// Version of the owner's exclusions at that time; `None` if the owner has never had any.
+    pub exclusions: Option<Version>,
 }
 
 /// Authors to pull into a filled timeline.
@@ -99,9 +102,14 @@ pub fn open(
     sources: Sources<'_>,
     window: &Window<PostId>,
 ) -> Command<Opened> {
-    type Answer = (String, Option<String>, Vec<Source>, u64, Vec<Id>, i64);
+    type Answer = (String, Option<String>, Vec<Source>, u64, Vec<Id>, i64, Option<Version>);
     let open = call(&script::OPEN_TIMELINE).key(&keys.timeline(owner)).key(&keys.following(owner));
-    let open = open.key(&keys.removed(owner)).arg(format!("{nonce:x}")).arg(lifetime).arg(generation);
+    let open = open
+        .key(&keys.removed(owner))
+        .key(&keys.sessions(owner))
+        .arg(format!("{nonce:x}"))
+        .arg(lifetime)
+        .arg(generation);
     let (word, named): (_, &[UserId]) = match sources {
         Sources::All => ("all", &[]),
         Sources::Named(named) => ("named", named),
@@ -113,15 +121,17 @@ pub fn open(
         let mut next = || parts.next();
         let (nonce, mark) = (next()?.text()?.to_owned(), Some(next()?.text()?.to_owned()));
         let sources = next()?.elements()?.map(Source::read).collect::<Option<_>>()?;
-        Some((nonce, mark, sources, next()?.count()?, read_ids(next()?)?, next()?.integer()?))
+        let (floor, posts, at) = (next()?.count()?, read_ids(next()?)?, next()?.integer()?);
+        Some((nonce, mark, sources, floor, posts, at, next()?.count().and_then(Version::new)))
     };
-    open.reply::<Answer>().read_by(read).map(|(nonce, mark, sources, floor, posts, at)| {
+    open.reply::<Answer>().read_by(read).map(|(nonce, mark, sources, floor, posts, at, exclusions)| {
         Ok(Opened {
             nonce: Nonce(nonce),
             mark: mark.and_then(|mark| mark.parse().ok()).map(Mark::new),
             sources: sources.into_iter().map(|Source(user)| user).collect(),
             view: View::new((floor, posts)),
             at: Timestamp::from_millis(at),
+            exclusions,
         })
     })
 }
@@ -142,8 +152,17 @@ pub struct Merge {
 pub enum MergeSource {
     /// A pull.
     Pull(Pull),
-    /// A follow of this user. If it is new, the merge resets the timeline.
-    Follow(UserId),
+    /// A follow.
+    Follow(MergedFollow),
+}
+
+/// A follow whose posts are merged.
+#[derive(Clone, Copy, Debug)]
+pub struct MergedFollow {
+    /// The followed user.
+    pub followee: UserId,
+    /// True if reads pull the followed user's posts.
+    pub is_pulled: bool,
 }
 
 /// A pull. Once its posts are merged, the timeline contains everything up to the pull's mark.
@@ -164,15 +183,25 @@ pub(super) fn with_timeline(call: Builder, keys: &Keys, user: UserId) -> Builder
     call.key(&keys.timeline(user)).key(&keys.removed(user))
 }
 
-/// Merges posts into a timeline and returns a section of it; `None` if the timeline does not exist or its
-/// nonce differs from the pull's.
+/// The result of a merge.
+#[derive(Clone, Debug)]
+pub struct Merged {
+    /// A section of the timeline.
+    pub view: View,
+    /// The least post that the merge of a follow has added without a reset, although readers may have passed it. The
+    /// next merge of the follow resets the timeline, unless this one is ended before ([`end_merges`]).
+    pub late: Option<PostId>,
+}
+
+/// Merges posts into a timeline; `None` if the timeline does not exist or its nonce differs from the pull's. The first
+/// merge of a new follow resets the timeline.
 pub fn merge(
     keys: &Keys,
     owner: UserId,
     capacity: u32,
     merge: &Merge,
     window: &Window<PostId>,
-) -> Command<Option<View>> {
+) -> Command<Option<Merged>> {
     let call = with_timeline(call(&script::MERGE_TIMELINE), keys, owner).key(&keys.merging(owner));
     let call = match &merge.source {
         MergeSource::Pull(Pull { nonce, generation, mark, is_full }) => call
@@ -182,14 +211,25 @@ pub fn merge(
             .arg(*generation)
             .arg(mark.get())
             .arg(*is_full)
+            .arg("")
             .arg(""),
-        MergeSource::Follow(followee) => {
+        MergeSource::Follow(MergedFollow { followee, is_pulled }) => {
             let call = call.arg("").arg(capacity).arg(merge.cut.get()).arg("").arg("").arg(false);
-            call.arg(followee.get())
+            call.arg(followee.get()).arg(*is_pulled)
         }
     };
     let merge = windowed(call, window).args(merge.posts.iter().map(|post| post.get()));
-    merge.reply::<Option<(u64, Vec<Id>)>>().map(|view| Ok(view.map(View::new)))
+    merge.reply::<Option<(u64, Vec<Id>, Option<Id>)>>().map(|merged| {
+        let merged = merged.map(|(floor, posts, late)| (View::new((floor, posts)), late));
+        Ok(merged.map(|(view, late)| Merged { view, late: late.map(|Id(post)| post) }))
+    })
+}
+
+/// Ends merges of the posts of these followed users into a timeline. If `resets`, readers have passed some of the posts
+/// that the merges have added, so the timeline is reset.
+pub fn end_merges(keys: &Keys, owner: UserId, followees: &[UserId], resets: bool) -> Command<bool> {
+    let end = with_timeline(call(&script::END_MERGE), keys, owner).key(&keys.merging(owner));
+    end.arg(resets).args(followees.iter().map(|followee| followee.get())).reply()
 }
 
 /// Reads a section of a stored timeline; `None` if the timeline does not exist or has another nonce.

@@ -62,12 +62,17 @@ impl App {
                 None => mark.reading.lock().await,
             },
         };
-        let (watermark, _) = self.watermark(Freshness::Recent).await?;
-        let least = |partition| fanout::least_open(self.keys(), partition);
-        let open = self.send_all("delivered mark", (0..self.keys().fanout_partitions()).map(least)).await?;
-        let delivered = open.into_iter().flatten().map(Mark::before).fold(watermark, Mark::min);
+        let delivered = self.read_delivered_mark(Freshness::Recent).await?;
         mark.known.store(delivered.get() + 1, Ordering::Relaxed);
         Ok(delivered)
+    }
+
+    /// Reads the mark, with a watermark of this freshness. Makes at most two round trips.
+    pub(in crate::app) async fn read_delivered_mark(&self, freshness: Freshness) -> Result<Mark, Error> {
+        let (watermark, _) = self.watermark(freshness).await?;
+        let least = |partition| fanout::least_open(self.keys(), partition);
+        let open = self.send_all("delivered mark", (0..self.keys().fanout_partitions()).map(least)).await?;
+        Ok(open.into_iter().flatten().map(Mark::before).fold(watermark, Mark::min))
     }
 
     /// Refreshes the mark periodically until dropped.

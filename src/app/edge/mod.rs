@@ -35,6 +35,7 @@ use crate::app::App;
 use crate::app::deadline::Deadline;
 use crate::app::error::Error;
 use crate::app::mirrored::{Known, Mirrored, Written};
+use crate::app::timeline::pull::DueMerge;
 use crate::model::clock::Timestamp;
 use crate::model::exclusion::Version;
 use crate::model::id::UserId;
@@ -44,7 +45,6 @@ use crate::store::bucket::Limit;
 use crate::store::command::Command;
 use crate::store::follow::{self, Ended, Followed, Followee, NewFollow, StoredFollow};
 use crate::store::intent::{Intent, Operation};
-use crate::store::timeline::View;
 
 /// A follow of one user by another, or a request to follow, whether or not it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,8 +102,8 @@ pub(super) struct WrittenFollows {
 
 /// What is to be done once the mirror of a follow agrees with its truth.
 pub(super) struct Due {
-    /// A view of the follower's timeline, if the follow exists: the followee's posts must be merged into it.
-    timeline: Option<View>,
+    /// The merge of the followee's posts into the follower's timeline, if both the follow and the timeline exist.
+    merge: Option<DueMerge>,
     /// True if the follow must be withheld, false if it must be put back into the follower's lists.
     withhold: Option<bool>,
 }
@@ -160,13 +160,18 @@ impl Mirrored for Edge {
         let tickets: Vec<_> = written.iter().map(read).collect();
         let mut replies = batch.send(app.store()).await?;
         let mut again = Vec::with_capacity(written.len());
-        for ((_, account), (truth, timeline)) in written.iter().zip(tickets) {
+        for (((edge, _), account), (truth, timeline)) in written.iter().zip(tickets) {
             let StoredFollow { state, is_withheld } = replies.take(truth)?;
             let is_to_be_withheld = *account == Followee::Inactive;
             let is_misplaced = state != FollowState::None && is_withheld != is_to_be_withheld;
             let withhold = is_misplaced.then_some(is_to_be_withheld);
             let timeline = timeline.map(|timeline| replies.take(timeline)).transpose()?.flatten();
-            again.push((state, Due { timeline, withhold }));
+            let merge = timeline.map(|view| DueMerge {
+                follower: edge.follower,
+                followee: edge.followee,
+                floor: view.floor,
+            });
+            again.push((state, Due { merge, withhold }));
         }
         Ok(again)
     }
@@ -181,7 +186,7 @@ impl Mirrored for Edge {
     ) -> Result<Vec<SeenEdge>, Error> {
         let (mut added, mut changes) = (Vec::new(), Vec::new());
         for (edge @ Self { follower, followee }, due) in settled {
-            added.extend(due.timeline.map(|timeline| (edge, timeline)));
+            added.extend(due.merge);
             let withhold = |is_withheld| follow::withhold(app.keys(), follower, followee, is_withheld);
             changes.extend(due.withhold.map(|is_withheld| (edge, withhold(is_withheld))));
         }

@@ -201,7 +201,7 @@ impl App {
 
     /// Returns the position of a reader that starts now.
     async fn all_seen(&self, viewer: &Viewer) -> Result<Seen, Error> {
-        let owner = viewer.signed_in()?.user;
+        let owner = viewer.signed_in()?;
         let mark = self.delivered_mark().await?;
         let newest = Window { direction: Direction::Forward, size: MOST_BEHIND, from: None };
         let Part { nonce, view, at } = self.refresh(owner, &newest, Freshness::Recent).await?;

@@ -175,14 +175,14 @@ impl App {
     /// viewer's mutes, two for removals and the timeline, two to pull, and those of [`App::removed_entries`]. If the
     /// position's mark is below the floor, also makes the round trips for a page below the floor.
     async fn look_from(&self, viewer: &Viewer, seen: &Seen) -> Result<TimelineLook, Error> {
-        let owner = viewer.signed_in()?.user;
+        let owner = viewer.signed_in()?;
         let began = Instant::now();
         let resync = || Err(Error::Rejected(Rejection::Resync));
         if seen.beyond.len() > MOST_SEEN {
             return resync();
         }
         let (mark, ()) = try_join(self.delivered_mark(), self.refresh_mutes(viewer)).await?;
-        let removed = timeline::removed(self.keys(), owner, seen.removed, MOST_BEHIND + 1);
+        let removed = timeline::removed(self.keys(), owner.user, seen.removed, MOST_BEHIND + 1);
         let Some(removals) = removed.send("live: removed", self.store()).await? else { return resync() };
         if removals.posts.len() > MOST_BEHIND {
             return resync();

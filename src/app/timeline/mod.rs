@@ -6,7 +6,7 @@ pub mod entry;
 pub mod live;
 pub(super) mod look;
 mod merge;
-mod pull;
+pub(in crate::app) mod pull;
 mod removal;
 pub mod seen;
 mod strategy;
@@ -19,7 +19,7 @@ use crate::app::error::{Broken, Error};
 use crate::app::timeline::entry::{EntrySelection, Filling, Replies, TimelineEntry};
 use crate::app::timeline::merge::Reach;
 use crate::app::timeline::seen::Seen;
-use crate::app::viewer::Viewer;
+use crate::app::viewer::{SignedIn, Viewer};
 use crate::budget;
 use crate::config::TimelineStrategy;
 use crate::model::clock::Timestamp;
@@ -29,7 +29,7 @@ use crate::model::page::{Direction, Page, Window};
 use crate::model::relation::Side;
 use crate::model::user::UserFields;
 use crate::store::relation;
-use crate::store::timeline::{self, MOST_NAMED, MergeSource, Nonce, Opened, Pull, Sources, View};
+use crate::store::timeline::{self, MOST_NAMED, MergeSource, Merged, Nonce, Opened, Pull, Sources, View};
 
 /// Maximum number of attempts to read a timeline that disappears during the read.
 const ATTEMPTS: usize = 5;
@@ -115,7 +115,7 @@ impl App {
     /// regardless of the page size and the number of followed users; one more if the page has reposts or replies. Makes
     /// additional round trips to replace entries, to read below the floor, and to check for entries on the other side.
     pub async fn timeline(&self, viewer: &Viewer, query: TimelineQuery) -> Result<TimelinePage, Error> {
-        let owner = viewer.signed_in()?.user;
+        let signed_in = viewer.signed_in()?;
         // Read the mark before the page: a client that resumes live updates from the page must receive
         // everything that arrives from now on.
         let mark = match self.known_delivered_mark() {
@@ -127,7 +127,7 @@ impl App {
         // Read one additional post, to detect further posts.
         let wanted = Window { size: window.size + 1, ..window };
         let ahead = Window { size: self.ids_ahead(viewer, &wanted).await?, ..wanted };
-        let Part { nonce, view, at } = self.refresh(owner, &ahead, Freshness::Recent).await?;
+        let Part { nonce, view, at } = self.refresh(signed_in, &ahead, Freshness::Recent).await?;
         let nonce = nonce.as_ref();
         let first = FirstView { view, requested: ahead.size };
         let found = self.collect(viewer, nonce, window, Some(first), selection);
@@ -180,12 +180,12 @@ impl App {
         Ok(!self.collect(viewer, nonce, behind, None, selection).await?.entries.is_empty())
     }
 
-    /// Runs steps 1 to 4. Returns a part of the timeline, with the posts of all authors who were stars when
+    /// Runs steps 1 to 4, and notes the version of the owner's exclusions at that time. Returns a part of the timeline, with the posts of all authors who were stars when
     /// the watermark was read. If the store is not writable, returns an empty part with a floor above all
     /// posts, so that the caller collects all posts from the authors.
     async fn refresh(
         &self,
-        owner: UserId,
+        owner: &SignedIn,
         window: &Window<PostId>,
         freshness: Freshness,
     ) -> Result<Part, Error> {
@@ -199,7 +199,7 @@ impl App {
 
     async fn try_to_refresh(
         &self,
-        owner: UserId,
+        owner: &SignedIn,
         window: &Window<PostId>,
         freshness: Freshness,
     ) -> Result<Part, Error> {
@@ -227,8 +227,8 @@ impl App {
             let pull = Pull { nonce: opened.nonce.clone(), generation, mark: watermark, is_full };
             let merge = pulled.merge(MergeSource::Pull(pull));
             let capacity = self.0.rules.timeline.timeline_capacity;
-            let merge = timeline::merge(self.keys(), owner, capacity, &merge, window);
-            if let Some(view) = merge.send("timeline: merge", self.store()).await? {
+            let merge = timeline::merge(self.keys(), owner.user, capacity, &merge, window);
+            if let Some(Merged { view, .. }) = merge.send("timeline: merge", self.store()).await? {
                 return Ok(Part { nonce: Some(opened.nonce), view, at: Some(opened.at) });
             }
         }
@@ -238,7 +238,7 @@ impl App {
     /// Runs step 2, and determines the authors to pull from.
     async fn open_to_pull(
         &self,
-        owner: UserId,
+        owner: &SignedIn,
         generation: u64,
         stars: &[UserId],
         window: &Window<PostId>,
@@ -251,7 +251,7 @@ impl App {
         };
         let mut opened = self.open(owner, generation, sources, window).await?;
         if opened.mark.is_none() {
-            opened.sources.push(owner);
+            opened.sources.push(owner.user);
         } else if strategy == TimelineStrategy::Hybrid && stars.len() > MOST_NAMED {
             let stars: HashSet<&UserId> = stars.iter().collect();
             opened.sources.retain(|source| stars.contains(source));
@@ -261,14 +261,17 @@ impl App {
 
     async fn open(
         &self,
-        owner: UserId,
+        owner: &SignedIn,
         generation: u64,
         sources: Sources<'_>,
         window: &Window<PostId>,
     ) -> Result<Opened, Error> {
         let (nonce, lifetime) = (self.rng().nonce(), self.0.rules.timeline.lifetime_seconds());
-        let open = timeline::open(self.keys(), owner, nonce, lifetime, generation, sources, window);
-        Ok(open.send("timeline: open", self.store()).await?)
+        let open = timeline::open(self.keys(), owner.user, nonce, lifetime, generation, sources, window);
+        let opened = open.send("timeline: open", self.store()).await?;
+        // The owner may have authenticated before a removal that the time of the read covers.
+        owner.exclusions.raise(opened.exclusions);
+        Ok(opened)
     }
 
     /// Runs step 5: returns the entries of a window, in the window's direction.
@@ -315,7 +318,7 @@ impl App {
         window: &Window<PostId>,
         view: Option<View>,
     ) -> Result<Vec<PostId>, Error> {
-        let owner = viewer.signed_in()?.user;
+        let owner = viewer.signed_in()?;
         let mut view = match view {
             Some(view) => view,
             None => self.view(owner, nonce, window).await?,
@@ -349,13 +352,15 @@ impl App {
     /// Returns a part of the opened timeline. Rebuilds the timeline if it has disappeared.
     async fn view(
         &self,
-        owner: UserId,
+        owner: &SignedIn,
         nonce: Option<&Nonce>,
         window: &Window<PostId>,
     ) -> Result<View, Error> {
         let view = match nonce {
             Some(_) => {
-                timeline::view(self.keys(), owner, nonce, window).send("timeline: view", self.store()).await?
+                timeline::view(self.keys(), owner.user, nonce, window)
+                    .send("timeline: view", self.store())
+                    .await?
             }
             None => None,
         };

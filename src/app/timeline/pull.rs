@@ -3,18 +3,37 @@
 //! Not here: when to pull, and from which authors (`app::timeline`); the edge that a follow writes
 //! (`app::edge`).
 
+use tokio::time::Instant;
+
 use crate::app::App;
-use crate::app::edge::Edge;
 use crate::app::error::Error;
+use crate::app::timeline::Freshness;
 use crate::app::timeline::merge::{Merged, Reach};
+use crate::config::TimelineStrategy;
 use crate::model::id::{PostId, UserId};
 use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
 use crate::store::batch::{Batch, Ticket};
-use crate::store::timeline::{self, Merge, MergeSource, Opened, Pulled, View};
+use crate::store::timeline::{self, Merge, MergeSource, MergedFollow, Opened, Pulled, View};
 
 /// Maximum number of follows merged per batch. Each may read as many posts as a timeline holds.
 const FOLLOWS: usize = 100;
+
+/// A follow whose posts are to be merged into the follower's timeline.
+pub(in crate::app) struct DueMerge {
+    pub(in crate::app) follower: UserId,
+    pub(in crate::app) followee: UserId,
+    /// The timeline's floor.
+    pub(in crate::app) floor: Mark,
+}
+
+/// The merge of a follow that has added posts without a reset, although readers may have passed them.
+struct LateMerge {
+    follower: UserId,
+    followee: UserId,
+    /// The least of these posts.
+    least: PostId,
+}
 
 /// Posts that were pulled, to be merged into a timeline.
 pub(super) struct PulledPosts {
@@ -101,32 +120,63 @@ impl App {
 
     /// Merges the posts of followed users into their followers' timelines, down to each timeline's floor. Must be
     /// called after every write that adds a mirror: workers deliver posts published after the write, and this function
-    /// merges earlier posts, which resets the timeline if the follow is new. Makes two round trips per 100 follows.
-    pub(in crate::app) async fn merge_followed(&self, follows: &[(Edge, View)]) -> Result<(), Error> {
+    /// merges earlier posts. That resets the timeline if the follow is new, or if clients have read past the posts: they
+    /// are not sent as events, because the mirror was missing when workers delivered them. Makes two round trips per 100
+    /// follows, and three more if posts were merged although their follow is not new.
+    pub(in crate::app) async fn merge_followed(&self, follows: &[DueMerge]) -> Result<(), Error> {
+        let mut late = Vec::new();
         for follows in follows.chunks(FOLLOWS) {
-            self.merge_some_followed(follows).await?;
+            late.extend(self.merge_some_followed(follows).await?);
         }
-        Ok(())
+        if late.is_empty() { Ok(()) } else { self.end_late_merges(late).await }
     }
 
-    async fn merge_some_followed(&self, follows: &[(Edge, View)]) -> Result<(), Error> {
-        let sources = |(edge, view): &(Edge, View)| (edge.followee, view.floor);
-        let sources: Vec<_> = follows.iter().map(sources).collect();
+    async fn merge_some_followed(&self, follows: &[DueMerge]) -> Result<Vec<LateMerge>, Error> {
+        let sources: Vec<_> = follows.iter().map(|due| (due.followee, due.floor)).collect();
         let pulled = self.pull_each("edge: posts", &sources).await?;
         let nothing = Window { direction: Direction::Forward, size: 0, from: None };
         let mut batch = Batch::new("edge: merge");
         let mut tickets = Vec::new();
-        for ((edge, _), pulled) in follows.iter().zip(pulled) {
+        for (&DueMerge { follower, followee, .. }, pulled) in follows.iter().zip(pulled) {
             let cut = pulled.cut();
-            let merge = self.limited(pulled.posts, cut).merge(MergeSource::Follow(edge.followee));
+            let follow = MergedFollow { followee, is_pulled: self.pulls(followee) };
+            let merge = self.limited(pulled.posts, cut).merge(MergeSource::Follow(follow));
             let capacity = self.0.rules.timeline.timeline_capacity;
-            let merge = timeline::merge(self.keys(), edge.follower, capacity, &merge, &nothing);
-            tickets.push((edge.follower, batch.push(merge)));
+            let merge = timeline::merge(self.keys(), follower, capacity, &merge, &nothing);
+            tickets.push((follower, followee, batch.push(merge)));
         }
         let mut replies = batch.send(self.store()).await?;
-        for (follower, ticket) in tickets {
-            replies.take_readable(ticket, "timeline", follower.get())?;
+        let mut late = Vec::new();
+        for (follower, followee, ticket) in tickets {
+            let merged = replies.take_readable(ticket, "timeline", follower.get())?.flatten();
+            let least = merged.and_then(|merged| merged.late);
+            late.extend(least.map(|least| LateMerge { follower, followee, least }));
         }
+        Ok(late)
+    }
+
+    /// Returns true if reads of timelines pull the author's posts, as far as this process knows.
+    fn pulls(&self, author: UserId) -> bool {
+        match self.0.rules.timeline.timeline_strategy {
+            TimelineStrategy::Pull => true,
+            TimelineStrategy::Hybrid => self.is_known_star(author),
+            TimelineStrategy::Push => false,
+        }
+    }
+
+    /// Resets the timelines whose readers may have passed posts that were merged into them. Until this has been done,
+    /// the next merge of such a follow resets the timeline. Makes three round trips.
+    async fn end_late_merges(&self, mut merges: Vec<LateMerge>) -> Result<(), Error> {
+        // Read after the merges: readers that have not seen the posts have read their mark before.
+        let mark = self.read_delivered_mark(Freshness::Since(Instant::now())).await?;
+        merges.sort_unstable_by_key(|merge| merge.follower);
+        let end = |merges: &[LateMerge]| {
+            let followees: Vec<_> = merges.iter().map(|merge| merge.followee).collect();
+            let resets = merges.iter().any(|merge| mark.covers(merge.least));
+            timeline::end_merges(self.keys(), merges[0].follower, &followees, resets)
+        };
+        let of_followers = merges.chunk_by(|one, next| one.follower == next.follower);
+        self.send_all("edge: late merges", of_followers.map(end)).await?;
         Ok(())
     }
 }

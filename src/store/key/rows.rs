@@ -179,9 +179,9 @@ keys! {
             Unexported("shown to no one while the other account is inactive"),
             Unmeasured("empty unless an account is inactive");
 
-        /// New follows of user 7 whose posts are still to be merged into the timeline, by time; see
-        /// `store/lua/merge_timeline.lua`.
-        merging() -> SortedSet = "ff:{u7}:merging", Expiry("a day after the last follow");
+        /// Follows of user 7 whose next merge into the timeline resets it, by time: `9` if the follow of user 9 is new,
+        /// `late:9` if a merge has added posts that readers may have passed; see `store/lua/merge_timeline.lua`.
+        merging() -> SortedSet = "ff:{u7}:merging", Expiry("a day after the last one was added");
 
         /// A page of users, with an empty part, and its intersections with `following` (`:a`) and `followers` (`:b`).
         find_part(nonce: u64, part: &str) -> SortedSet = "ff:{u7}:find:ab:a" as ("find:{nonce:x}{part}"),

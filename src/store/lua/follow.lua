@@ -4,11 +4,12 @@
 -- it. Each new follow or request takes a token.
 -- KEYS[1]  the users that the user follows: a sorted set, scored by time      KEYS[2]  the users that the user has
 --          requested to follow: the same      KEYS[3]  the follows that are withheld
--- KEYS[4]  the new follows whose posts are still to be merged: a sorted set
+-- KEYS[4]  the follows whose next merge resets the timeline: a sorted set
 -- KEYS[5]  the sessions, which have the version of the exclusions
--- KEYS[6]  the users that the user blocks: a sorted set
--- KEYS[7]  the newest of those who block the user     KEYS[8]  their number
--- KEYS[9…]  for each member, the shards that may contain it, from the root down; then for each member, its bucket
+-- KEYS[6]  the timeline     KEYS[7]  posts removed from it: a sorted set
+-- KEYS[8]  the users that the user blocks: a sorted set
+-- KEYS[9]  the newest of those who block the user     KEYS[10]  their number
+-- KEYS[11…]  for each member, the shards that may contain it, from the root down; then for each member, its bucket
 -- ARGV[1]  the follow limit     ARGV[2]  the number of shards of a member
 -- ARGV[3]  the capacity of a shard, except those of the last level
 -- ARGV[4]  now, in milliseconds, or '' if follows take no tokens
@@ -22,11 +23,11 @@ local follows = follows_at(1)
 local limit, shards, room = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local count = redis.call('ZCARD', follows.following) + redis.call('ZCARD', follows.requesting)
   + redis.call('ZCARD', follows.withheld)
-local first_bucket = 9 + (#ARGV - 7) / 3 * shards
+local first_bucket = 11 + (#ARGV - 7) / 3 * shards
 
 local function write(member, at, is_private, path, bucket)
-  if redis.call('ZSCORE', KEYS[6], member) then return { 'blocking', '' } end
-  if is_in_compact({ newest = KEYS[7], count = KEYS[8], path = path }, member, room) then return { 'blocked', '' } end
+  if redis.call('ZSCORE', KEYS[8], member) then return { 'blocking', '' } end
+  if is_in_compact({ newest = KEYS[9], count = KEYS[10], path = path }, member, room) then return { 'blocked', '' } end
   local state, since = follow_of(follows, member)
   if state == 'following' then return { 'following', since } end
   if state == 'requested' and is_private then return { 'waiting', since } end
@@ -50,7 +51,7 @@ end
 
 local results = {}
 for index = 8, #ARGV, 3 do
-  local first = 9 + #results * shards
+  local first = 11 + #results * shards
   local path = { unpack(KEYS, first, first + shards - 1) }
   local bucket = KEYS[first_bucket + #results]
   results[#results + 1] = write(ARGV[index], ARGV[index + 1], ARGV[index + 2] == '1', path, bucket)

@@ -3,11 +3,12 @@
 -- signalled, because the blocked user is not to notice.
 -- KEYS[1]  the users that the blocked user follows: a sorted set, scored by time      KEYS[2]  the users that they have
 --          requested to follow: the same      KEYS[3]  the follows that are withheld
--- KEYS[4]  the new follows whose posts are still to be merged: a sorted set
+-- KEYS[4]  the follows whose next merge resets the timeline: a sorted set
 -- KEYS[5]  the sessions, which have the version of the exclusions
--- KEYS[6]  the fence: the version of the blocking user's exclusions that was mirrored last; it expires
--- KEYS[7]  the newest of those who block the user     KEYS[8]  their number
--- KEYS[9…]  the shards that may contain the blocking user, from the root down
+-- KEYS[6]  the timeline     KEYS[7]  posts removed from it: a sorted set
+-- KEYS[8]  the fence: the version of the blocking user's exclusions that was mirrored last; it expires
+-- KEYS[9]  the newest of those who block the user     KEYS[10]  their number
+-- KEYS[11…]  the shards that may contain the blocking user, from the root down
 -- ARGV[1]  the blocking user     ARGV[2]  the version of the blocking user's exclusions
 -- ARGV[3]  the time of the block, or '' if there is none     ARGV[4]  the capacity of a shard, except those of the last
 --          level     ARGV[5]  lifetime of the fence, in milliseconds
@@ -15,9 +16,9 @@
 --          the change
 local follows = follows_at(1)
 local blocker, at, room = ARGV[1], ARGV[3], tonumber(ARGV[4])
-if tonumber(ARGV[2]) >= tonumber(redis.call('GET', KEYS[6]) or 0) then
-  redis.call('SET', KEYS[6], ARGV[2], 'PX', ARGV[5])
-  local blockers = compact_set(7)
+if tonumber(ARGV[2]) >= tonumber(redis.call('GET', KEYS[8]) or 0) then
+  redis.call('SET', KEYS[8], ARGV[2], 'PX', ARGV[5])
+  local blockers = compact_set(9)
   local changed
   if at == '' then
     changed = remove_from_compact(blockers, blocker, room)

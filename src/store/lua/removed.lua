@@ -5,9 +5,7 @@
 -- Returns  { time up to which the result is complete, { post, time, … }, the time of a reset or nil }, or nil if records
 --          are missing
 local now = clock()
-local last = tonumber(redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]) or 0
--- More removals may follow within the current millisecond.
-local upto = string.format('%.0f', math.max(last, now - 1))
+local upto = string.format('%.0f', removed_upto(KEYS[1]))
 if ARGV[1] == '' then return { upto, {}, false } end
 -- Removals are not recorded while there is no timeline.
 if redis.call('EXISTS', KEYS[2]) == 0 then return nil end

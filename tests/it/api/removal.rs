@@ -2,7 +2,7 @@
 
 use fanfold::app::error::{Error, Rejection};
 use fanfold::app::timeline::live::{TimelineEvent, TimelineWatch};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::harness::block::add_blockers;
 use crate::harness::id::global;
@@ -42,19 +42,13 @@ impl Play {
     /// Publishes a post, which Cem reposts.
     async fn reposted(&self) -> String {
         let post = publish(&self.world, &self.ada, "original").await;
-        self.change(&self.cem, "repost(input: { postId: $id })", &post).await;
+        self.world.change(&self.cem, "repost(input: { postId: $id })", &post).await;
         deliver_all(&self.world.app).await;
         post
     }
 
-    async fn change(&self, person: &Person, mutation: &str, id: &str) {
-        let query = format!("mutation ($id: ID!) {{ change: {mutation} {{ userErrors {{ code }} }} }}");
-        let data = self.world.data(Some(&person.token), &query, json!({ "id": id })).await;
-        assert_eq!(data["change"]["userErrors"], json!([]), "{mutation}");
-    }
-
     async fn undo(&self, post: &str) {
-        self.change(&self.cem, "undoRepost(input: { postId: $id })", post).await;
+        self.world.change(&self.cem, "undoRepost(input: { postId: $id })", post).await;
         deliver_all(&self.world.app).await;
     }
 
@@ -64,7 +58,7 @@ impl Play {
     }
 
     async fn block(&self, blocker: &Person, other: &Person) {
-        self.change(blocker, "block(input: { userId: $id })", &other.id).await;
+        self.world.change(blocker, "block(input: { userId: $id })", &other.id).await;
     }
 
     async fn apply(&self, hide: Hide) {
@@ -78,10 +72,10 @@ impl Play {
                 let query = "mutation { updateProfile(input: { isPrivate: true }) { userErrors { code } } }";
                 self.world.data(Some(&ada.token), query, Value::Null).await;
             }
-            Hide::MutesAuthor => self.change(bob, "mute(input: { userId: $id })", &ada.id).await,
-            Hide::MutesReposter => self.change(bob, "mute(input: { userId: $id })", &cem.id).await,
+            Hide::MutesAuthor => self.world.change(bob, "mute(input: { userId: $id })", &ada.id).await,
+            Hide::MutesReposter => self.world.change(bob, "mute(input: { userId: $id })", &cem.id).await,
             Hide::MutesReposts => {
-                self.change(bob, "mute(input: { userId: $id, scope: REPOSTS })", &cem.id).await;
+                self.world.change(bob, "mute(input: { userId: $id, scope: REPOSTS })", &cem.id).await;
             }
             Hide::Unfollows => drop(self.world.unfollow(bob, cem).await),
         }
@@ -252,7 +246,7 @@ async fn the_removal_of_a_post_is_sent_only_to_those_in_whose_timelines_its_auth
         let apply = async || match change {
             "none" => {}
             "unfollow" => drop(play.world.unfollow(&play.bob, &play.dan).await),
-            mute => play.change(&play.bob, mute, &play.dan.id).await,
+            mute => play.world.change(&play.bob, mute, &play.dan.id).await,
         };
         if is_before {
             apply().await;

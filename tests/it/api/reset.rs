@@ -2,21 +2,27 @@
 
 use std::time::Duration;
 
+use fanfold::app::App;
 use fanfold::app::timeline::entry::Replies;
 use fanfold::app::timeline::live::{TimelineEvent, TimelineWatch};
 use fanfold::app::timeline::seen::Seen;
-use fanfold::app::timeline::{TimelinePage, TimelineQuery};
+use fanfold::gate::Moment;
 use fanfold::model::id::UserId;
 use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
-use fanfold::model::page::{Direction, Window};
 use fanfold::model::relation::MuteScope;
 use fanfold::model::user::UserFields;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::harness::post::{delete, publish};
-use crate::harness::watch::watch_after;
-use crate::harness::world::{DAY, Person, World, app, deliver_all, user_of};
+use crate::harness::session::login;
+use crate::harness::turnstile::Actor;
+use crate::harness::watch::{first_page, position, watch_after};
+use crate::harness::world::{DAY, PASSWORD, Person, World, app, deliver_all, user_of};
+
+const FOLLOW: &str = "follow(input: { userId: $id })";
+const UNFOLLOW: &str = "unfollow(input: { userId: $id })";
+const MUTE: &str = "mute(input: { userId: $id })";
 
 /// Ada watches her timeline. She follows Ben, and Cem, whose account is private.
 struct Play {
@@ -41,16 +47,10 @@ impl Play {
         for followed in [&ben, &cem] {
             world.follow(&ada, followed).await;
         }
-        let seen = seen(&world, &ada).await;
+        let seen = position(&world, &ada).await;
         let play = Self { world, ada, ben, cem, dan, seen };
         play.hide(&play.cem).await;
         play
-    }
-
-    async fn change(&self, person: &Person, mutation: &str, id: &str) {
-        let query = format!("mutation ($id: ID!) {{ change: {mutation} {{ userErrors {{ code }} }} }}");
-        let data = self.world.data(Some(&person.token), &query, json!({ "id": id })).await;
-        assert_eq!(data["change"]["userErrors"], json!([]), "{mutation}");
     }
 
     async fn hide(&self, person: &Person) {
@@ -77,6 +77,24 @@ impl Play {
         deliver_all(&self.world.app).await;
     }
 
+    /// Ada slowly unfollows Ben, and has followed him again when the mirror of the unfollow is written. A post is
+    /// therefore not delivered to her, and she reads past it. Returns the unfollow after that mirror.
+    async fn lose_delivery(&mut self) -> Actor {
+        let (token, ben) = (self.ada.token.clone(), user_of(&self.world, &self.ben).await);
+        let unfollow = async move |app: App| {
+            let viewer = app.authenticate(&token).await.unwrap();
+            app.unfollow(&viewer, ben).await.unwrap();
+        };
+        let mut slow = Actor::begin(&self.world.app, unfollow).await;
+        slow.step_to(Moment::Before, "edge: mirror").await;
+        self.world.change(&self.ada, FOLLOW, &self.ben.id).await;
+        slow.step().await;
+        publish(&self.world, &self.ben, "not delivered").await;
+        deliver_all(&self.world.app).await;
+        self.seen = position(&self.world, &self.ada).await;
+        slow
+    }
+
     /// Returns the number of resets since the last call, on a watch that resumes.
     async fn resets(&mut self) -> usize {
         let mut watch = watch_after(&self.world, &self.ada, &self.seen).await;
@@ -84,15 +102,6 @@ impl Play {
         self.seen = seen.unwrap_or_else(|| self.seen.clone());
         resets
     }
-}
-
-/// Returns the position of a client that has read its timeline, which may be empty.
-async fn seen(world: &World, person: &Person) -> Seen {
-    let viewer = world.app.authenticate(&person.token).await.unwrap();
-    let window = Window { direction: Direction::Forward, size: 10, from: None };
-    let query = TimelineQuery { window, author: UserFields::NONE, replies: Replies::All, looks_back: false };
-    let page: TimelinePage = world.app.timeline(&viewer, query).await.unwrap();
-    page.seen().expect("the page begins at the top")
 }
 
 /// Returns the number of resets among the events until now, and the position after them.
@@ -112,21 +121,21 @@ async fn what_the_viewer_changes_resets_the_timeline_once() {
         assert_eq!(play.resets().await, 0, "{strategy}");
         let (ada, ben, dan) = (play.ada.clone(), play.ben.clone(), play.dan.clone());
         for (mutation, other, is_reset) in [
-            ("follow(input: { userId: $id })", &dan, true),
-            ("follow(input: { userId: $id })", &dan, false),
-            ("mute(input: { userId: $id })", &dan, true),
-            ("mute(input: { userId: $id })", &dan, false),
+            (FOLLOW, &dan, true),
+            (FOLLOW, &dan, false),
+            (MUTE, &dan, true),
+            (MUTE, &dan, false),
             ("mute(input: { userId: $id, scope: REPOSTS })", &dan, true),
             ("unmute(input: { userId: $id })", &dan, true),
             ("unmute(input: { userId: $id })", &dan, false),
-            ("unfollow(input: { userId: $id })", &dan, true),
-            ("unfollow(input: { userId: $id })", &dan, false),
+            (UNFOLLOW, &dan, true),
+            (UNFOLLOW, &dan, false),
             ("block(input: { userId: $id })", &ben, true),
             ("block(input: { userId: $id })", &ben, false),
             ("unblock(input: { userId: $id })", &ben, true),
             ("unblock(input: { userId: $id })", &ben, false),
         ] {
-            play.change(&ada, mutation, &other.id).await;
+            play.world.change(&ada, mutation, &other.id).await;
             play.work().await;
             assert_eq!(play.resets().await, usize::from(is_reset), "{strategy}: {mutation}");
             assert_eq!(play.resets().await, 0, "{strategy}: {mutation}");
@@ -139,16 +148,16 @@ async fn a_request_resets_the_timeline_once_it_is_accepted() {
     let mut play = Play::new("hybrid").await;
     let (ada, ben, dan) = (play.ada.clone(), play.ben.clone(), play.dan.clone());
     play.hide(&dan).await;
-    play.change(&ada, "follow(input: { userId: $id })", &dan.id).await;
+    play.world.change(&ada, FOLLOW, &dan.id).await;
     assert_eq!(play.resets().await, 0, "a request");
-    play.change(&dan, "rejectFollowRequest(input: { userId: $id })", &ada.id).await;
+    play.world.change(&dan, "rejectFollowRequest(input: { userId: $id })", &ada.id).await;
     assert_eq!(play.resets().await, 0, "a rejected request");
-    play.change(&ada, "follow(input: { userId: $id })", &dan.id).await;
-    play.change(&dan, "acceptFollowRequest(input: { userId: $id })", &ada.id).await;
+    play.world.change(&ada, FOLLOW, &dan.id).await;
+    play.world.change(&dan, "acceptFollowRequest(input: { userId: $id })", &ada.id).await;
     assert_eq!(play.resets().await, 1, "an accepted request");
-    play.change(&ben, "removeFollower(input: { userId: $id })", &ada.id).await;
+    play.world.change(&ben, "removeFollower(input: { userId: $id })", &ada.id).await;
     assert_eq!(play.resets().await, 1, "Ben, whom anyone sees, has removed a follower");
-    play.change(&dan, "removeFollower(input: { userId: $id })", &ada.id).await;
+    play.world.change(&dan, "removeFollower(input: { userId: $id })", &ada.id).await;
     assert_eq!(play.resets().await, 0, "Dan is not seen any more");
 }
 
@@ -172,11 +181,11 @@ async fn users_who_become_invisible_leave_no_trace() {
     for strategy in ["hybrid", "push", "pull"] {
         let mut play = Play::new(strategy).await;
         let (ada, ben, cem, dan) = (play.ada.clone(), play.ben.clone(), play.cem.clone(), play.dan.clone());
-        play.change(&dan, "follow(input: { userId: $id })", &ada.id).await;
-        play.change(&cem, "block(input: { userId: $id })", &ada.id).await;
+        play.world.change(&dan, FOLLOW, &ada.id).await;
+        play.world.change(&cem, "block(input: { userId: $id })", &ada.id).await;
         play.work().await;
         assert_eq!(play.resets().await, 0, "{strategy}: followed by one, and blocked by another");
-        play.change(&cem, "unblock(input: { userId: $id })", &ada.id).await;
+        play.world.change(&cem, "unblock(input: { userId: $id })", &ada.id).await;
         let id = user_of(&play.world, &ben).await;
         play.suspend(id, true).await;
         assert_eq!(play.resets().await, 0, "{strategy}: unblocked by one, and another was suspended");
@@ -197,14 +206,160 @@ async fn posts_never_reset_the_timeline() {
     let mut play = Play::new("hybrid").await;
     let (ben, dan) = (play.ben.clone(), play.dan.clone());
     let original = publish(&play.world, &dan, "original").await;
-    play.change(&ben, "repost(input: { postId: $id })", &original).await;
-    play.change(&dan, "editPost(input: { postId: $id, content: \"edited\" })", &original).await;
+    play.world.change(&ben, "repost(input: { postId: $id })", &original).await;
+    play.world.change(&dan, "editPost(input: { postId: $id, content: \"edited\" })", &original).await;
     let own = publish(&play.world, &ben, "own").await;
     play.work().await;
-    play.change(&ben, "undoRepost(input: { postId: $id })", &original).await;
+    play.world.change(&ben, "undoRepost(input: { postId: $id })", &original).await;
     delete(&play.world, &ben, &own).await;
     play.work().await;
     assert_eq!(play.resets().await, 0);
+}
+
+#[tokio::test]
+async fn a_repeated_follow_does_not_reset_the_timeline() {
+    for strategy in ["hybrid", "push", "pull"] {
+        let mut play = Play::new(strategy).await;
+        let (ada, ben) = (play.ada.clone(), play.ben.clone());
+        publish(&play.world, &ben, "not delivered").await;
+        play.world.change(&ada, FOLLOW, &ben.id).await;
+        assert_eq!(play.resets().await, 0, "{strategy}: the post is not delivered");
+        deliver_all(&play.world.app).await;
+        play.world.change(&ada, FOLLOW, &ben.id).await;
+        assert_eq!(play.resets().await, 0, "{strategy}: the post is delivered");
+    }
+}
+
+#[tokio::test]
+async fn a_page_reflects_the_resets_that_its_position_has_passed() {
+    for mutation in [MUTE, UNFOLLOW, "block(input: { userId: $id })"] {
+        let mut play = Play::new("hybrid").await;
+        let (ada, ben) = (play.ada.clone(), play.ben.clone());
+        publish(&play.world, &ben, "before").await;
+        deliver_all(&play.world.app).await;
+        let viewer = play.world.app.authenticate(&ada.token).await.unwrap();
+        assert_eq!(first_page(&play.world.app, &viewer).await.page.entries.len(), 1);
+        play.world.change(&ada, mutation, &ben.id).await;
+        let page = first_page(&play.world.app, &viewer).await;
+        assert!(page.page.entries.is_empty(), "{mutation}: the viewer had authenticated before");
+        play.seen = page.seen().unwrap();
+        assert_eq!(play.resets().await, 0, "{mutation}");
+    }
+}
+
+#[tokio::test]
+async fn no_reset_is_sent_after_a_page_that_reflects_it() {
+    let mut play = Play::new("hybrid").await;
+    let (ada, ben) = (play.ada.clone(), play.ben.clone());
+    // Removals have distinct times, so many of them get ahead of the clock.
+    let removed = play.world.app.store().keys().removed(user_of(&play.world, &ada).await);
+    let [seconds, _] = play.world.redis.raw::<[u64; 2]>(&["TIME"]);
+    let ahead = ((seconds + 60) * 1_000).to_string();
+    play.world.redis.raw::<i64>(&["ZADD", removed.name(), &ahead, "1"]);
+    play.world.change(&ada, MUTE, &ben.id).await;
+    play.seen = position(&play.world, &ada).await;
+    assert_eq!(play.resets().await, 0);
+}
+
+#[tokio::test]
+async fn a_slow_follow_leaves_the_reset_to_a_later_one() {
+    let mut play = Play::new("hybrid").await;
+    let (ada, dan) = (play.ada.clone(), play.dan.clone());
+    let follow = async || {
+        let (token, dan) = (ada.token.clone(), user_of(&play.world, &dan).await);
+        let follow = async move |app: App| {
+            let viewer = app.authenticate(&token).await.unwrap();
+            app.follow(&viewer, dan).await.unwrap();
+        };
+        let mut actor = Actor::begin(&play.world.app, follow).await;
+        actor.step_to(Moment::Before, "edge: merge").await;
+        assert!(actor.waits.is_some());
+        actor
+    };
+    let mut slow = follow().await;
+    play.world.change(&ada, UNFOLLOW, &dan.id).await;
+    publish(&play.world, &dan, "between the follows").await;
+    deliver_all(&play.world.app).await;
+    let mut later = follow().await;
+    slow.finish().await;
+    play.seen = position(&play.world, &ada).await;
+    later.finish().await;
+    assert_eq!(play.resets().await, 1);
+    assert_eq!(play.resets().await, 0);
+}
+
+#[tokio::test]
+async fn posts_that_were_not_delivered_because_of_a_slow_unfollow_reset_the_timeline() {
+    for strategy in ["hybrid", "push"] {
+        let mut play = Play::new(strategy).await;
+        play.lose_delivery().await.finish().await;
+        assert_eq!(play.resets().await, 1, "{strategy}");
+        assert_eq!(play.resets().await, 0, "{strategy}");
+    }
+}
+
+#[tokio::test]
+async fn a_late_merge_that_is_interrupted_resets_the_timeline_in_the_end() {
+    let mut play = Play::new("hybrid").await;
+    let mut slow = play.lose_delivery().await;
+    slow.step_to(Moment::Before, "edge: late merges").await;
+    assert!(slow.waits.is_some());
+    slow.interrupt().await;
+    assert_eq!(play.resets().await, 0);
+    play.work().await;
+    assert_eq!(play.resets().await, 1);
+}
+
+#[tokio::test]
+async fn the_viewers_own_reactivation_resets_the_timeline_once() {
+    for strategy in ["hybrid", "push"] {
+        let mut play = Play::new(strategy).await;
+        let (ben, dan) = (play.ben.clone(), play.dan.clone());
+        play.world.change(&play.ada, FOLLOW, &dan.id).await;
+        play.resets().await;
+        let ada = user_of(&play.world, &play.ada).await;
+        play.suspend(ada, true).await;
+        for author in [&ben, &dan] {
+            publish(&play.world, author, "missed").await;
+        }
+        play.work().await;
+        play.suspend(ada, false).await;
+        play.ada.token = login(&play.world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
+        assert_eq!(play.resets().await, 1, "{strategy}");
+    }
+}
+
+#[tokio::test]
+async fn the_deletion_of_a_hidden_user_does_not_reset_the_timeline() {
+    for mutation in [MUTE, "block(input: { userId: $id })"] {
+        let mut play = Play::new("hybrid").await;
+        let (ada, dan) = (play.ada.clone(), play.dan.clone());
+        play.world.change(&ada, mutation, &dan.id).await;
+        assert_eq!(play.resets().await, 1);
+        let version = |play: &Play, ada: UserId| {
+            let sessions = play.world.app.store().keys().sessions(ada);
+            play.world.redis.raw::<u64>(&["HGET", sessions.name(), "exclusions"])
+        };
+        let (ada, dan) = (user_of(&play.world, &ada).await, user_of(&play.world, &dan).await);
+        let before = version(&play, ada);
+        play.world.app.delete_user(&Moderator::Operator, dan, ActionNote::default(), DAY).await.unwrap();
+        play.work().await;
+        play.world.clock.advance(2 * DAY);
+        play.work().await;
+        let record = play.world.app.store().keys().user(dan);
+        assert!(!play.world.redis.raw::<bool>(&["EXISTS", record.name()]), "{mutation}: it is erased");
+        assert!(version(&play, ada) > before, "{mutation}: caches forget it");
+        assert_eq!(play.resets().await, 0, "{mutation}");
+    }
+}
+
+#[tokio::test]
+async fn a_follow_without_a_timeline_awaits_no_merge() {
+    let world = World::new().await;
+    let [ada, ben] = [world.register("ada").await, world.register("ben").await];
+    world.follow(&ada, &ben).await;
+    let merging = world.app.store().keys().merging(user_of(&world, &ada).await);
+    assert!(!world.redis.raw::<bool>(&["EXISTS", merging.name()]));
 }
 
 #[tokio::test]
@@ -217,10 +372,15 @@ async fn another_strategy_resets_the_timeline_once() {
         let watch = other.watch_timeline(&viewer, Some(after.clone()), UserFields::NONE, Replies::All);
         resets_of(&mut watch.await.unwrap()).await
     };
-    let window = Window { direction: Direction::Forward, size: 10, from: None };
-    let query = TimelineQuery { window, author: UserFields::NONE, replies: Replies::All, looks_back: false };
-    other.timeline(&viewer, query).await.unwrap();
+    first_page(&other, &viewer).await;
     let (count, seen) = resets(&play.seen).await;
     assert_eq!(count, 1);
-    assert_eq!(resets(&seen.unwrap()).await.0, 0);
+    play.seen = seen.unwrap();
+    // Servers with the earlier strategy may still run.
+    for _ in 0..2 {
+        assert_eq!(play.resets().await, 0, "the earlier strategy");
+        first_page(&play.world.app, &viewer).await;
+        first_page(&other, &viewer).await;
+        assert_eq!(resets(&play.seen).await.0, 0, "the later strategy");
+    }
 }

@@ -206,6 +206,13 @@ impl World {
         people
     }
 
+    /// Makes a change with a mutation of `$id`, which must succeed.
+    pub(crate) async fn change(&self, person: &Person, mutation: &str, id: &str) {
+        let query = format!("mutation ($id: ID!) {{ change: {mutation} {{ userErrors {{ code }} }} }}");
+        let data = self.data(Some(&person.token), &query, json!({ "id": id })).await;
+        assert_eq!(data["change"]["userErrors"], json!([]), "{mutation}");
+    }
+
     pub(crate) async fn follow(&self, follower: &Person, followee: &Person) -> Value {
         let query = "mutation ($id: ID!) { follow(input: { userId: $id }) {
             relation { status followingSince followerSince } userErrors { code message field } } }";

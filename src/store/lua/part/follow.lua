@@ -1,10 +1,9 @@
 -- Shared part of the scripts that read or change a user's follows, which requires `part/signal`, `part/exclusions` and
--- `part/removals`.
+-- `part/merging`.
 -- A user follows another, has requested to, or neither: at most one of two sorted sets, both scored by time, contains
 -- the other user. While the other's account is inactive, the follow or request is *withheld*: neither list contains the
 -- other user, but a third sorted set contains `following:9` or `requested:9`, scored by the same time. Requests are read
--- with the exclusions, so their changes raise the version. A fourth sorted set has the new follows whose posts are still
--- to be merged into the timeline (`merge_timeline`), for as long as clients can resume.
+-- with the exclusions, so their changes raise the version.
 
 -- Returns the keys of a user's follows, which a script has one after the other.
 local function follows_at(first)
@@ -14,6 +13,8 @@ local function follows_at(first)
     withheld = KEYS[first + 2],
     merging = KEYS[first + 3],
     sessions = KEYS[first + 4],
+    timeline = KEYS[first + 5],
+    removed = KEYS[first + 6],
   }
 end
 
@@ -33,13 +34,12 @@ end
 -- Adds a follow to the list.
 local function begin_follow(follows, member, at)
   redis.call('ZADD', follows.following, at, member)
-  redis.call('ZADD', follows.merging, at, member)
-  redis.call('PEXPIRE', follows.merging, REMOVALS_MILLIS)
+  await_merge(follows.timeline, follows.merging, member, at)
 end
 
 -- Ends a follow or a request. Returns true if there was one.
 local function end_follow(follows, member)
-  redis.call('ZREM', follows.merging, member)
+  end_await(follows.merging, member)
   local was_requested = redis.call('ZREM', follows.requesting, member) == 1
   if was_requested then raise_exclusions(follows.sessions) end
   if redis.call('ZREM', follows.following, member) == 0 and not was_requested then

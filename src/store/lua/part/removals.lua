@@ -9,6 +9,12 @@ local REMOVALS_MILLIS = 86400000
 -- will ever have, so earlier versions, which know no resets, skip it as the removal of a post that they do not find.
 local RESET = '9007199254740992'
 
+-- Returns the time up to which all removals are recorded. More may follow within the current millisecond.
+local function removed_upto(key)
+  local last = tonumber(redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2]) or 0
+  return math.max(last, clock() - 1)
+end
+
 -- Records a removal, after all others. Returns false if it was recorded before; a reset is recorded again.
 local function note_removal(key, id)
   local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')
