@@ -14,11 +14,12 @@ use crate::app::visibility::list::OwnList;
 use crate::model::attachment::ReferrerKind;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, ReportId, UserId};
-use crate::model::invite::{InviteCode, InvitePosition};
+use crate::model::invite::InviteCode;
 use crate::model::mark::Mark;
 use crate::model::moderation::LogId;
 use crate::model::page::Position;
 use crate::model::relation::ListKind;
+use crate::model::session::SessionId;
 
 const FORMAT: u8 = 1;
 /// Number of bytes before the position.
@@ -103,7 +104,7 @@ lists! {
     "A moderator's log of what moderators did." Log, of UserId, at LogId {
         13 = Self, [("Moderation", "log")];
     }
-    "A moderator's list of invites." Invites, of UserId, at InvitePosition {
+    "A moderator's list of invites." Invites, of UserId, at Position<InviteCode> {
         14 = Self, [("Moderation", "invites")];
     }
     "An export of a user's data." Export, of UserId, at ExportPosition {
@@ -181,21 +182,21 @@ pub(super) trait Encoded: Sized {
     fn parse(bytes: &[u8]) -> Option<Self>;
 }
 
-/// A time and a user id, of 8 bytes each: several entries of a list can have the same time.
-impl Encoded for Position {
+/// A time of 8 bytes, and the id.
+impl<Id: Encoded> Encoded for Position<Id> {
     fn print(&self, bytes: &mut Vec<u8>) {
         print_time(self.at, bytes);
-        bytes.extend(self.user.get().to_be_bytes());
+        self.id.print(bytes);
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
-        let (at, user) = parse_time(bytes)?;
-        Some(Self { at, user: UserId::new(parse_number(user)?)? })
+        let (at, id) = parse_time(bytes)?;
+        Some(Self { at, id: Id::parse(id)? })
     }
 }
 
-/// Declares ids that are encoded as 8 bytes.
-macro_rules! ids {
+/// Declares ids that are encoded as numbers of 8 bytes.
+macro_rules! numbers {
     ($($id:ty, |$number:ident| $parsed:expr;)*) => {
         $(impl Encoded for $id {
             fn print(&self, bytes: &mut Vec<u8>) {
@@ -210,9 +211,30 @@ macro_rules! ids {
     };
 }
 
-ids! {
+numbers! {
+    UserId, |number| Self::new(number);
     PostId, |number| parse_post(number);
     ReportId, |number| Self::new(number);
+}
+
+/// Declares ids that are encoded as their text.
+macro_rules! texts {
+    ($($id:ty;)*) => {
+        $(impl Encoded for $id {
+            fn print(&self, bytes: &mut Vec<u8>) {
+                bytes.extend(self.to_string().as_bytes());
+            }
+
+            fn parse(bytes: &[u8]) -> Option<Self> {
+                Self::parse(std::str::from_utf8(bytes).ok()?)
+            }
+        })*
+    };
+}
+
+texts! {
+    InviteCode;
+    SessionId;
 }
 
 /// A time and a number, of 8 bytes each.
@@ -225,19 +247,6 @@ impl Encoded for LogId {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let (at, number) = parse_time(bytes)?;
         Some(Self { at, number: parse_number(number)? }).filter(|id| id.at.as_millis() >= 0)
-    }
-}
-
-/// A time of 8 bytes and a code of 16.
-impl Encoded for InvitePosition {
-    fn print(&self, bytes: &mut Vec<u8>) {
-        print_time(self.at, bytes);
-        bytes.extend(self.code.as_str().as_bytes());
-    }
-
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let (at, code) = parse_time(bytes)?;
-        Some(Self { at, code: InviteCode::parse(std::str::from_utf8(code).ok()?)? })
     }
 }
 
@@ -276,12 +285,12 @@ impl Encoded for TimelinePosition {
     }
 }
 
-pub(super) fn print_time(at: Timestamp, bytes: &mut Vec<u8>) {
+fn print_time(at: Timestamp, bytes: &mut Vec<u8>) {
     bytes.extend(at.as_millis().to_be_bytes());
 }
 
 /// Returns the time at the front of the bytes, and the rest.
-pub(super) fn parse_time(bytes: &[u8]) -> Option<(Timestamp, &[u8])> {
+fn parse_time(bytes: &[u8]) -> Option<(Timestamp, &[u8])> {
     let (at, rest) = bytes.split_first_chunk()?;
     Some((Timestamp::from_millis(i64::from_be_bytes(*at)), rest))
 }
@@ -367,7 +376,6 @@ mod tests {
 
     use super::*;
     use crate::app::account::export::page::{Section, SectionPosition};
-    use crate::model::session::SessionId;
 
     fn of_user<K: Kind<Owner = UserId>>(kind: K, owner: u64) -> ListOf<K> {
         ListOf { kind, owner: UserId::new(owner).unwrap() }
@@ -382,7 +390,7 @@ mod tests {
     }
 
     fn user(millis: i64) -> Position {
-        Position { at: Timestamp::from_millis(millis), user: UserId::new(9).unwrap() }
+        Position { at: Timestamp::from_millis(millis), id: UserId::new(9).unwrap() }
     }
 
     /// Asserts that a cursor is read as this position and printed so, and is none of other bytes. Returns its code.
@@ -405,8 +413,9 @@ mod tests {
         let (at, position) = (Timestamp::from_millis(1_767_225_600_123), user(1_767_225_600_123));
         let removed = Some(Timestamp::from_millis(1_767_225_600_000));
         let seen = Seen { upto: Mark::new(127), beyond: vec![post(128), post(130)], removed };
-        let invite = InvitePosition { at, code: InviteCode::parse("abcdefghjkmnpqrs").unwrap() };
-        let session = SectionPosition::Session(at, SessionId::parse("AAAAAAAAAAAAAAAA").unwrap());
+        let invite = Position { at, id: InviteCode::parse("abcdefghjkmnpqrs").unwrap() };
+        let session =
+            SectionPosition::Session(Position { at, id: SessionId::parse("AAAAAAAAAAAAAAAA").unwrap() });
         let export = ExportPosition { section: Section::Sessions, after: Some(session) };
         let timeline = TimelinePosition { post: post(9), seen };
         let codes = [

@@ -16,7 +16,7 @@ use crate::app::account::export::page::{
 };
 use crate::app::error::Error;
 use crate::app::viewer::{Caller, Viewer};
-use crate::graphql::cursor::{self, Encoded, ListOf, parse_time, print_time};
+use crate::graphql::cursor::{self, Encoded, ListOf};
 use crate::graphql::error::{Code, RequestError};
 use crate::graphql::id::GlobalId;
 use crate::graphql::json::AsJson;
@@ -36,7 +36,7 @@ use crate::model::page::Position;
 use crate::model::post::{Delivery, Post};
 use crate::model::region::{Region, Table};
 use crate::model::relation::Mute;
-use crate::model::session::{Session, SessionId};
+use crate::model::session::Session;
 use crate::model::user::{FieldValue, UserFields};
 
 /// The last line of an export.
@@ -60,17 +60,13 @@ pub struct Download {
     credit: u64,
 }
 
-/// A section, of 1 byte; then nothing, a time and a session's id, of 8 and 16 bytes, a position in a list of users, or a
-/// post id, depending on the section.
+/// A section, of 1 byte; then nothing, or a position in the section.
 impl Encoded for ExportPosition {
     fn print(&self, bytes: &mut Vec<u8>) {
         bytes.push(self.section as u8);
         match self.after {
             None => {}
-            Some(SectionPosition::Session(at, id)) => {
-                print_time(at, bytes);
-                bytes.extend(id.to_string().as_bytes());
-            }
+            Some(SectionPosition::Session(position)) => position.print(bytes),
             Some(SectionPosition::User(position)) => position.print(bytes),
             Some(SectionPosition::Post(post)) => post.print(bytes),
         }
@@ -82,10 +78,7 @@ impl Encoded for ExportPosition {
         let after = match section.records().1 {
             _ if rest.is_empty() => None,
             Records::Account => return None,
-            Records::Sessions => {
-                let (at, id) = parse_time(rest)?;
-                Some(SectionPosition::Session(at, SessionId::parse(std::str::from_utf8(id).ok()?)?))
-            }
+            Records::Sessions => Some(SectionPosition::Session(Position::parse(rest)?)),
             Records::Posts => Some(SectionPosition::Post(PostId::parse(rest)?)),
             Records::Listed(_) | Records::Own(_) => Some(SectionPosition::User(Position::parse(rest)?)),
         };
@@ -242,7 +235,7 @@ fn line(record: &Record, cursor: String) -> String {
         Record::Account(account) => account_fields(account),
         Record::Session(session) => session_fields(session),
         Record::User { section, entry, username } => {
-            let mut fields = user_fields(*section, entry.user, username);
+            let mut fields = user_fields(*section, entry.id, username);
             fields.push(("since", time(entry.at)));
             fields
         }
@@ -394,12 +387,14 @@ fn value_of<E: EnumType>(value: E) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::session::SessionId;
 
     #[test]
     fn a_position_is_a_section_and_a_position_in_it() {
         let at = Timestamp::from_millis(-5);
-        let session = SectionPosition::Session(at, SessionId::parse("AAAAAAAAAAAAAAAA").unwrap());
-        let user = SectionPosition::User(Position { at, user: UserId::new(9).unwrap() });
+        let session =
+            SectionPosition::Session(Position { at, id: SessionId::parse("AAAAAAAAAAAAAAAA").unwrap() });
+        let user = SectionPosition::User(Position { at, id: UserId::new(9).unwrap() });
         let post = SectionPosition::Post(PostId::new(9).unwrap());
         for section in Section::ALL {
             let last = match section {

@@ -158,7 +158,7 @@ impl Exclusions {
     #[must_use]
     pub fn muted(&self, now: Timestamp) -> Vec<Position> {
         let active = self.mutes.iter().filter(|(_, mute)| mute.is_active(now));
-        in_list_order(active.map(|&(user, Mute { since, .. })| Position { at: since, user }))
+        in_list_order(active.map(|&(user, Mute { since, .. })| Position { at: since, id: user }))
     }
 
     /// Returns the users whom the viewer blocks, in list order.
@@ -213,8 +213,7 @@ mod tests {
         let mutes =
             vec![(user(9), mute(1, None)), (user(3), mute(5, Some(20))), (user(4), mute(7, Some(10)))];
         let exclusions = Exclusions::new(mutes);
-        let muted =
-            |now| exclusions.muted(time(now)).iter().map(|entry| entry.user.get()).collect::<Vec<_>>();
+        let muted = |now| exclusions.muted(time(now)).iter().map(|entry| entry.id.get()).collect::<Vec<_>>();
         assert_eq!(muted(9), [4, 3, 9]);
         assert_eq!(muted(10), [3, 9], "a mute ends at its end");
         assert_eq!(exclusions.mute_of(user(3), time(19)), Some(mute(5, Some(20))));

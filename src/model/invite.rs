@@ -2,14 +2,12 @@
 //!
 //! Not here: storage (`store::invite`), and the choice whether registration requires an invite (`app::moderation`).
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::num::NonZeroU32;
 
 use crate::model::clock::Timestamp;
 use crate::model::code::Code;
 use crate::model::moderator::Moderator;
-use crate::model::page::InListOrder;
 use crate::model::rng::Rng;
 use crate::model::text::{Form, Rule, texts};
 
@@ -37,9 +35,15 @@ impl InviteCode {
     }
 }
 
+impl fmt::Display for InviteCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
 impl fmt::Debug for InviteCode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "InviteCode({})", self.as_str())
+        write!(formatter, "InviteCode({self})")
     }
 }
 
@@ -66,21 +70,6 @@ pub struct Invite {
     pub created_by: Moderator,
     /// The moderator's note.
     pub note: InviteNote,
-}
-
-/// A position in the list of invites: an invite's time of creation and code, whether or not it still exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct InvitePosition {
-    /// Time of creation.
-    pub at: Timestamp,
-    /// Code of the invite.
-    pub code: InviteCode,
-}
-
-impl InListOrder for InvitePosition {
-    fn in_list_order(&self, other: &Self) -> Ordering {
-        (other.at, other.code).cmp(&(self.at, self.code))
-    }
 }
 
 /// Whether users can register with an invite.

@@ -4,6 +4,7 @@
 //! (`store/lua/page.lua`), which uses the same order.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::model::clock::Timestamp;
@@ -25,32 +26,32 @@ impl InListOrder for PostId {
     }
 }
 
-/// A position in a list of users ordered by time: the time and user of an entry, whether or not the entry
-/// still exists. Both are needed because several entries can have the same time.
+/// A position in a list ordered by time: the time and the id of an entry, whether or not the entry still exists.
+/// Both are needed because several entries can have the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Position {
-    /// Score of the entry: the time at which the user entered the list.
+pub struct Position<Id = UserId> {
+    /// Score of the entry: in a list of users, the time at which the user entered the list.
     pub at: Timestamp,
-    /// Member of the entry: the listed user.
-    pub user: UserId,
+    /// Member of the entry: what the list contains.
+    pub id: Id,
 }
 
-impl InListOrder for Position {
-    /// Compares newest first, then in descending byte order of the decimal id.
+impl<Id: Copy + Eq + fmt::Display> InListOrder for Position<Id> {
+    /// Compares newest first, then in descending byte order of the printed id.
     ///
     /// # Why bytes
     /// Redis orders members of equal score by their bytes (`10` is less than `9`).
     fn in_list_order(&self, other: &Self) -> Ordering {
-        if self.user == other.user {
+        if self.id == other.id {
             return other.at.cmp(&self.at);
         }
-        other.at.cmp(&self.at).then_with(|| other.user.to_string().cmp(&self.user.to_string()))
+        other.at.cmp(&self.at).then_with(|| other.id.to_string().cmp(&self.id.to_string()))
     }
 }
 
 impl From<Follow> for Position {
     fn from(follow: Follow) -> Self {
-        Self { at: follow.at, user: follow.user }
+        Self { at: follow.at, id: follow.user }
     }
 }
 

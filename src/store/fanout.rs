@@ -131,7 +131,7 @@ pub struct Progress {
 impl fmt::Display for Progress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.cursor {
-            Some(Position { at, user }) => write!(formatter, "{}:{user}:{}", at.as_millis(), self.served),
+            Some(Position { at, id }) => write!(formatter, "{}:{id}:{}", at.as_millis(), self.served),
             None => write!(formatter, "::{}", self.served),
         }
     }
@@ -148,7 +148,7 @@ impl FromRedisValue for Progress {
                 return Some(Self { cursor: None, served });
             }
             let at = Timestamp::from_millis(at.parse().ok()?);
-            Some(Self { cursor: Some(Position { at, user: user.parse().ok()? }), served })
+            Some(Self { cursor: Some(Position { at, id: user.parse().ok()? }), served })
         };
         parse().ok_or_else(|| ParsingError::from(format!("{text:?} is not the progress of a job")))
     }
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn the_format_of_progress_is_part_of_the_stored_data() {
-        let cursor = Position { at: Timestamp::from_millis(-5), user: UserId::new(7).unwrap() };
+        let cursor = Position { at: Timestamp::from_millis(-5), id: UserId::new(7).unwrap() };
         for (progress, text) in
             [(Progress::default(), "::0"), (Progress { cursor: Some(cursor), served: 3 }, "-5:7:3")]
         {

@@ -9,7 +9,8 @@ use std::num::NonZeroU32;
 
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::model::invite::{Invite, InviteCode, InviteNote, InvitePosition};
+use crate::model::invite::{Invite, InviteCode, InviteNote};
+use crate::model::page::Position;
 use crate::store::command::{Command, call, command, several, transaction};
 use crate::store::error::Error;
 use crate::store::key::Keys;
@@ -62,12 +63,12 @@ pub fn create(keys: &Keys, invite: &Invite) -> Command<Vec<i64>> {
 }
 
 /// Reads the positions of all invites, newest first.
-pub fn list(keys: &Keys) -> Command<Vec<InvitePosition>> {
+pub fn list(keys: &Keys) -> Command<Vec<Position<InviteCode>>> {
     let read = command("ZREVRANGE").key(&keys.invites()).arg(0).arg(-1).arg("WITHSCORES");
     let parse = |(code, Score(at)): (String, Score)| {
-        let code = InviteCode::parse(&code);
-        let code = code.ok_or_else(|| Error::corrupt("the list of invites has a member that is no code"))?;
-        Ok(InvitePosition { at, code })
+        let id = InviteCode::parse(&code);
+        let id = id.ok_or_else(|| Error::corrupt("the list of invites has a member that is no code"))?;
+        Ok(Position { at, id })
     };
     read.reply::<Vec<(String, Score)>>().map(move |invites| invites.into_iter().map(parse).collect())
 }

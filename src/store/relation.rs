@@ -100,7 +100,7 @@ pub(super) fn page_of(list: &Key<SortedSet>, window: &Window<Position>) -> Comma
         Some(from) => {
             let page = call(&script::PAGE).key(list);
             let page = page.arg(window.direction.as_str()).arg(window.size);
-            let page = page.arg(from.at.as_millis()).arg(from.user.get());
+            let page = page.arg(from.at.as_millis()).arg(from.id.get());
             let page = page.reply::<(bool, bool, Follows)>().walking(window.size);
             page.map(|(has_previous, has_next, Follows(follows))| {
                 Ok(Page { entries: follows.into(), has_previous, has_next })

@@ -52,8 +52,8 @@ use crate::app::post::read::PostPage;
 use crate::app::read::Load as _;
 use crate::model::clock::{Day, Period};
 use crate::model::id::{PostId, UserId};
-use crate::model::invite::InvitePosition;
-use crate::model::page::{Direction, Window};
+use crate::model::invite::InviteCode;
+use crate::model::page::{Direction, Position, Window};
 use crate::model::relation::Side;
 use crate::model::user::Username;
 use crate::store::batch::Batch;
@@ -145,7 +145,7 @@ impl App {
     /// Runs step 4.
     async fn erase_blocks(&self, claim: &mut Claim, user: UserId) -> Result<(), Error> {
         let exclusions = exclusion::read(self.keys(), user).send("erase: blocks", self.store()).await?;
-        let blocks = exclusions.blocked().into_iter().map(|entry| (user, entry.user)).collect();
+        let blocks = exclusions.blocked().into_iter().map(|entry| (user, entry.id)).collect();
         self.lift_blocks(claim, blocks).await?;
         let newest = compact::newest(&self.keys().blockers(user), compact::NEWEST);
         let newest = newest.send("erase: blockers", self.store()).await?.members;
@@ -205,7 +205,8 @@ impl App {
         for invites in invites.chunks(TOGETHER) {
             self.keep(claim).await?;
             let nonce = self.rng().nonce();
-            let anonymize = |found: &InvitePosition| invite::anonymize(self.keys(), &found.code, user, nonce);
+            let anonymize =
+                |found: &Position<InviteCode>| invite::anonymize(self.keys(), &found.id, user, nonce);
             self.send_all("erase: invites", invites.iter().map(anonymize)).await?;
         }
         Ok(())

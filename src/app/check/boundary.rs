@@ -45,7 +45,7 @@ impl App {
         let mut replies = batch.send(self.store()).await?;
         let mut pairs = HashSet::new();
         for (id, exclusions, blockers) in tickets {
-            pairs.extend(replies.take(exclusions)?.blocked().into_iter().map(|entry| (id, entry.user)));
+            pairs.extend(replies.take(exclusions)?.blocked().into_iter().map(|entry| (id, entry.id)));
             // More than these are checked from the side of those who block.
             let blockers = replies.take(blockers)?.unwrap_or_default();
             pairs.extend(blockers.into_iter().map(|blocker| (blocker, id)));

@@ -17,10 +17,10 @@ use crate::app::user::{ATTEMPTS, Created, NewAccount};
 use crate::config::RegistrationMode;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::model::invite::{Invite, InviteCode, InviteNote, InvitePosition, InviteState};
+use crate::model::invite::{Invite, InviteCode, InviteNote, InviteState};
 use crate::model::moderation::{Action, ActionNote, Objects};
 use crate::model::moderator::Moderator;
-use crate::model::page::{Page, Window};
+use crate::model::page::{Page, Position, Window};
 use crate::store::command::Command;
 use crate::store::invite::{self, StoredInvite, Use};
 use crate::store::user;
@@ -89,18 +89,18 @@ impl App {
     pub async fn invite_page(
         &self,
         _moderator: &Moderator,
-        window: Window<InvitePosition>,
+        window: Window<Position<InviteCode>>,
     ) -> Result<Page<Invite>, Error> {
         let positions = invite::list(self.keys()).send("invites: list", self.store()).await?;
         let Page { entries, has_previous, has_next } = Page::of(&positions, &window);
-        let codes: Vec<InviteCode> = entries.iter().map(|position| position.code).collect();
+        let codes: Vec<InviteCode> = entries.iter().map(|position| position.id).collect();
         Ok(Page { entries: self.settled_invites(&codes).await?.into(), has_previous, has_next })
     }
 
     /// Returns all invites, newest first, including those that have expired or are used up.
     pub async fn invites(&self, _moderator: &Moderator) -> Result<Vec<Invite>, Error> {
         let positions = invite::list(self.keys()).send("invites: list", self.store()).await?;
-        let codes: Vec<InviteCode> = positions.iter().map(|position| position.code).collect();
+        let codes: Vec<InviteCode> = positions.iter().map(|position| position.id).collect();
         let mut invites = Vec::with_capacity(codes.len());
         for page in codes.chunks(PAGE) {
             invites.extend(self.settled_invites(page).await?);

@@ -141,9 +141,9 @@ impl App {
             None => false,
         };
         let Page { entries, has_previous, has_next } = Page::beyond(&window, ahead, has_behind);
-        let mut accounts = self.details_of(moderator, entries.iter().map(|position| position.user)).await?;
+        let mut accounts = self.details_of(moderator, entries.iter().map(|position| position.id)).await?;
         let listed = |position: &Position| {
-            Some(ListedAccount { position: *position, details: accounts.remove(&position.user)? })
+            Some(ListedAccount { position: *position, details: accounts.remove(&position.id)? })
         };
         Ok(Page { entries: entries.iter().filter_map(listed).collect(), has_previous, has_next })
     }
@@ -155,7 +155,7 @@ impl App {
         direction: Direction,
         from: Position,
     ) -> Result<bool, Error> {
-        if self.account(from.user).await?.is_some_and(|account| has_status(&account, status)) {
+        if self.account(from.id).await?.is_some_and(|account| has_status(&account, status)) {
             return Ok(true);
         }
         let opposite = match direction {
@@ -183,7 +183,7 @@ impl App {
             };
             let Some(last) = portion.last() else { break };
             from = Some(*last);
-            let read = |position: &Position| account::read(self.keys(), position.user);
+            let read = |position: &Position| account::read(self.keys(), position.id);
             let accounts = self.send_all("moderator: find accounts", portion.iter().map(read)).await?;
             let is_found = |account: &Option<Account>| {
                 account.as_ref().is_some_and(|account| has_status(account, status))
@@ -207,15 +207,15 @@ impl App {
         let portion = PORTION as u64;
         let ids: Vec<u64> = match direction {
             Direction::Forward => {
-                let end = from.map_or(last.saturating_add(1), |from| from.user.get().min(last + 1));
+                let end = from.map_or(last.saturating_add(1), |from| from.id.get().min(last + 1));
                 (end.saturating_sub(portion)..end).rev().collect()
             }
             Direction::Backward => {
-                let begin = from.map_or(1, |from| from.user.get().saturating_add(1));
+                let begin = from.map_or(1, |from| from.id.get().saturating_add(1));
                 (begin..=last.min(begin.saturating_add(portion))).collect()
             }
         };
-        let position = |user| Position { at: Timestamp::from_millis(0), user };
+        let position = |id| Position { at: Timestamp::from_millis(0), id };
         Ok(ids.into_iter().filter_map(UserId::new).map(position).collect())
     }
 

@@ -263,11 +263,11 @@ impl<L: Load> Visible<'_, L> {
         let Some(from) = window.from else { return Ok(false) };
         let behind = Window { direction: window.direction.opposite(), ..window };
         // The position's entry may be gone, or may have another time.
-        let users = Shared(Arc::new([from.user]) as Arc<[UserId]>);
+        let users = Shared(Arc::new([from.id]) as Arc<[UserId]>);
         let times = self.load.load(EntryTimes { owner, side, users });
         let page = self.load.load(FollowPage { owner, side, window: behind });
         let (times, page) = try_join(times, page).await?;
-        let own = times[0].filter(|at| *at == from.at).map(|at| Follow { user: from.user, at });
+        let own = times[0].filter(|at| *at == from.at).map(|at| Follow { user: from.id, at });
         let nearest: Vec<Follow> = page.entries.iter().copied().chain(own).collect();
         if !self.visible_among(&nearest, exclusions).await?.is_empty() {
             return Ok(true);
@@ -300,7 +300,7 @@ impl<L: Load> Visible<'_, L> {
                 return Ok(Found { ended: None, ..found });
             };
             window = rest;
-            found.ended = window.from.map(|Position { at, user }| Follow { user, at });
+            found.ended = window.from.map(|Position { at, id }| Follow { user: id, at });
         }
         Ok(found)
     }
@@ -316,7 +316,7 @@ impl<L: Load> Visible<'_, L> {
             OwnList::SentRequests => exclusions.requested(),
             OwnList::Requests => return Ok(None),
         };
-        let users: Shared<UserId> = Shared(entries.iter().map(|entry| entry.user).collect());
+        let users: Shared<UserId> = Shared(entries.iter().map(|entry| entry.id).collect());
         if let Some(hidden) = self.hidden(viewer, &exclusions, &users, super::Access::Direct).await? {
             let mut hidden = hidden.into_iter();
             entries.retain(|_| hidden.next() == Some(false));
@@ -348,7 +348,7 @@ impl<L: Load> Visible<'_, L> {
     /// whose accounts are not.
     async fn has_active(&self, entries: &[Position]) -> Result<bool, Error> {
         for entries in entries.chunks(PROBED) {
-            let users = Shared(entries.iter().map(|entry| entry.user).collect());
+            let users = Shared(entries.iter().map(|entry| entry.id).collect());
             if self.load.load(InactiveAmong(users)).await?.contains(&false) {
                 return Ok(true);
             }
@@ -362,7 +362,7 @@ impl<L: Load> Visible<'_, L> {
             Some(entries) if entries.is_empty() => Ok(0),
             Some(entries) => {
                 // Pages leave out inactive users by themselves, because these have no record.
-                let users = Shared(entries.iter().map(|entry| entry.user).collect());
+                let users = Shared(entries.iter().map(|entry| entry.id).collect());
                 let inactive = self.load.load(InactiveAmong(users)).await?;
                 Ok(inactive.iter().filter(|is_inactive| !**is_inactive).count() as u64)
             }

@@ -88,7 +88,7 @@ impl Rows for Users<'_> {
     /// Omits entries whose user has no record or is hidden from the viewer.
     async fn part(&self, window: Window<Position>) -> Result<PartOf<Self>, Error> {
         let page = self.scope.visible().own_page(self.list, window).await?;
-        let ids: Arc<[UserId]> = page.page.entries.iter().map(|entry| entry.user).collect();
+        let ids: Arc<[UserId]> = page.page.entries.iter().map(|entry| entry.id).collect();
         let users = self.scope.visible().users(ids, self.selection, Access::Direct).await?;
         let found = page.page.entries.iter().zip(users).filter_map(|(entry, user)| Some((*entry, user?)));
         let found = found.collect();

@@ -346,7 +346,7 @@ proptest! {
             let mut list: Vec<Follow> = entries.iter().map(follow).collect();
             list.sort_by(|one, other| Position::from(*one).in_list_order(&Position::from(*other)));
             let direction = if forward { Direction::Forward } else { Direction::Backward };
-            let position = |(user, at)| Position { at: Timestamp::from_millis(at), user: UserId::new(user).unwrap() };
+            let position = |(user, at)| Position { at: Timestamp::from_millis(at), id: UserId::new(user).unwrap() };
             let window = Window { direction, size, from: from.map(position) };
             let page = runtime.block_on(async {
                 let (store, owner) = (world.app.store(), UserId::new(1).unwrap());

@@ -20,10 +20,10 @@ use crate::app::viewer::{SignedIn, Viewer};
 use crate::app::visibility::list::{OwnList, VisiblePage};
 use crate::app::visibility::{Access, UserSelection, Visible, VisibleUser};
 use crate::model::account::Account;
-use crate::model::clock::{Period, Timestamp};
+use crate::model::clock::Period;
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
-use crate::model::page::{Direction, Position, Window};
+use crate::model::page::{Direction, InListOrder as _, Position, Window};
 use crate::model::post::Post;
 use crate::model::recovery::Recovery;
 use crate::model::region::Residence;
@@ -143,8 +143,8 @@ impl ExportPosition {
 /// The position of a record in its section. The record need not exist any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SectionPosition {
-    /// A session: the time of its sign-in, and its id.
-    Session(Timestamp, SessionId),
+    /// A session, with the time of its sign-in.
+    Session(Position<SessionId>),
     /// An entry of a list of users.
     User(Position),
     /// A post.
@@ -186,20 +186,23 @@ impl Record {
     pub fn position(&self) -> ExportPosition {
         match self {
             Self::Account(_) => ExportPosition::begin(Section::Sessions),
-            Self::Session(session) => ExportPosition::after(
-                Section::Sessions,
-                SectionPosition::Session(session.created_at, session.id),
-            ),
+            Self::Session(session) => {
+                ExportPosition::after(Section::Sessions, SectionPosition::Session(session_position(session)))
+            }
             Self::User { section, entry, .. } => {
                 ExportPosition::after(*section, SectionPosition::User(*entry))
             }
             Self::Mute { user, mute, .. } => {
-                let entry = Position { at: mute.since, user: *user };
+                let entry = Position { at: mute.since, id: *user };
                 ExportPosition::after(Section::Muted, SectionPosition::User(entry))
             }
             Self::Post(post, _) => ExportPosition::after(Section::Posts, SectionPosition::Post(post.id)),
         }
     }
+}
+
+fn session_position(session: &Session) -> Position<SessionId> {
+    Position { at: session.created_at, id: session.id }
 }
 
 /// An account and its profile, as its owner has entered it.
@@ -284,14 +287,11 @@ impl App {
 
     /// Returns all sessions after a position, the oldest first: the order of last use changes with each use.
     async fn sessions_after(&self, owner: UserId, from: ExportPosition) -> Result<Vec<Record>, Error> {
-        let key = |session: &Session| (session.created_at, session.id.to_string());
-        let after = match from.after {
-            Some(SectionPosition::Session(at, id)) => Some((at, id.to_string())),
-            _ => None,
-        };
         let mut sessions = self.load(Sessions(owner)).await?.to_vec();
-        sessions.retain(|session| after.as_ref().is_none_or(|after| key(session) > *after));
-        sessions.sort_by_key(key);
+        if let Some(SectionPosition::Session(after)) = from.after {
+            sessions.retain(|session| session_position(session).in_list_order(&after).is_lt());
+        }
+        sessions.sort_by(|one, other| session_position(other).in_list_order(&session_position(one)));
         Ok(sessions.into_iter().map(Record::Session).collect())
     }
 
@@ -303,7 +303,7 @@ impl App {
         section: Section,
         VisiblePage { page, ended }: VisiblePage<Position>,
     ) -> Result<(Vec<Record>, Option<SectionPosition>), Error> {
-        let users = page.entries.iter().map(|entry| entry.user).collect();
+        let users = page.entries.iter().map(|entry| entry.id).collect();
         let users = visible.users(users, UserSelection::NONE, Access::Direct).await?;
         let exclusions = self.exclusions(owner).await?;
         let now = self.now();
@@ -311,7 +311,7 @@ impl App {
             let (entry, username) = (*entry, user?.record.username.clone());
             Some(match section {
                 Section::Muted => {
-                    Record::Mute { user: entry.user, username, mute: exclusions.mute_of(entry.user, now)? }
+                    Record::Mute { user: entry.id, username, mute: exclusions.mute_of(entry.id, now)? }
                 }
                 _ => Record::User { section, entry, username },
             })

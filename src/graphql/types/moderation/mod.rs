@@ -20,8 +20,8 @@ use crate::graphql::types::scalar::number;
 use crate::graphql::types::user_by::UserBy;
 use crate::model;
 use crate::model::id::UserId;
-use crate::model::invite::InvitePosition;
 use crate::model::moderator::Moderator;
+use crate::model::page::Position;
 use crate::model::user::Username;
 
 use self::account::{Account, AccountStatus};
@@ -143,7 +143,7 @@ connections! {
             let page = self.scope.budget().limit(page).await?;
             let now = self.scope.app.now();
             let entry = |invite: &model::invite::Invite| {
-                (InvitePosition { at: invite.created_at, code: invite.code }, Invite::new(invite.clone(), now))
+                (Position { at: invite.created_at, id: invite.code }, Invite::new(invite.clone(), now))
             };
             Ok(ModerationConnection::new(list, &page, entry))
         }
