@@ -1,6 +1,5 @@
 // Formats the page of `apollo` and `urql`: what is there is shown, and what could not be loaded is null.
 
-type Count = { totalCount: number | null } | null;
 type List<Node> = { edges: ReadonlyArray<{ node: Node }> } | null;
 
 interface Badge {
@@ -9,9 +8,9 @@ interface Badge {
 }
 
 interface Own {
-  followingCount: Count;
+  followingCount: number | null;
   following: List<Badge>;
-  postCount: Count;
+  postCount: number | null;
   posts: List<{ content: string }>;
 }
 
@@ -24,11 +23,11 @@ interface Post {
 /** The data of the page's queries, each as soon as it is there. */
 export interface Shown {
   own?: Own | null | undefined;
-  profile?: (Badge & { id: string; followerCount: Count }) | null | undefined;
+  profile?: (Badge & { id: string; followerCount: number | null }) | null | undefined;
   timeline?: List<Post> | undefined;
 }
 
-const countOf = (count: Count) => count?.totalCount ?? "unknown";
+const countOf = (count: number | null) => count ?? "unknown";
 const badgeOf = ({ username, relation }: Badge) => `${username} ${relation?.status ?? "(the viewer)"}`;
 
 function lineOf({ content, author, inReplyTo }: Post): string {

@@ -22,12 +22,8 @@ const RelationChanges = graphql(`
       }
       user {
         id
-        posts(first: 1) {
-          totalCount
-        }
-        followers(first: 1) {
-          totalCount
-        }
+        postCount
+        followerCount
         ...RelationParts
         ...UserRow
       }
@@ -55,9 +51,7 @@ const ViewerCounts = graphql(`
       ...RequestCount
       user {
         id
-        following(first: 1) {
-          totalCount
-        }
+        followingCount
         ...Counts
       }
     }
@@ -83,7 +77,7 @@ const readCounts = (client: Client, requestPolicy: "cache-only" | "network-only"
 async function followsAsMany(client: Client): Promise<boolean> {
   const cached = await readCounts(client, "cache-only");
   const current = await readCounts(client, "network-only");
-  const [before, after] = [cached, current].map(({ data }) => data?.viewer?.user.following?.totalCount ?? null);
+  const [before, after] = [cached, current].map(({ data }) => data?.viewer?.user.followingCount ?? null);
   return before !== null && before === after;
 }
 

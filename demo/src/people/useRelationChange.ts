@@ -15,9 +15,7 @@ const Follow = graphql(`
     change: follow(input: $input) {
       user {
         id
-        followers(first: 1) {
-          totalCount
-        }
+        followerCount
         ...RelationParts
       }
       viewer {
@@ -39,9 +37,7 @@ const Unfollow = graphql(`
     change: unfollow(input: $input) {
       user {
         id
-        followers(first: 1) {
-          totalCount
-        }
+        followerCount
         ...RelationParts
       }
       viewer {

@@ -7,15 +7,9 @@ import { Tabs } from "../navigation/Tabs";
 export const CountsUser = graphql(`
   fragment Counts on User {
     id
-    posts(first: 1) {
-      totalCount
-    }
-    followers(first: 1) {
-      totalCount
-    }
-    following(first: 1) {
-      totalCount
-    }
+    postCount
+    followerCount
+    followingCount
     mutuals(first: 1) {
       totalCount
     }
@@ -34,17 +28,17 @@ interface ProfileTabsProps {
 
 export function ProfileTabs({ username, isViewer, tab, user }: ProfileTabsProps) {
   const counts = readFragment(CountsUser, user);
-  const tabs: { name: ProfileTab; label: string; one?: string; list: { totalCount: number | null } | null }[] = [
-    { name: "posts", label: "Posts", one: "Post", list: counts.posts },
-    { name: "followers", label: "Followers", one: "Follower", list: counts.followers },
-    { name: "following", label: "Following", list: counts.following },
-    { name: "mutuals", label: "Mutuals", one: "Mutual", list: counts.mutuals },
+  const tabs: { name: ProfileTab; label: string; one?: string; count: number | null | undefined }[] = [
+    { name: "posts", label: "Posts", one: "Post", count: counts.postCount },
+    { name: "followers", label: "Followers", one: "Follower", count: counts.followerCount },
+    { name: "following", label: "Following", count: counts.followingCount },
+    { name: "mutuals", label: "Mutuals", one: "Mutual", count: counts.mutuals?.totalCount },
     // On the viewer's own profile these would be the mutuals.
-    ...(isViewer ? [] : [{ name: "known", label: "You know", list: counts.knownFollowers } as const]),
+    ...(isViewer ? [] : [{ name: "known", label: "You know", count: counts.knownFollowers?.totalCount } as const]),
   ];
-  const shown = tabs.map(({ name, list, ...labels }) => ({
+  const shown = tabs.map(({ name, count = null, ...labels }) => ({
     ...labels,
-    count: list?.totalCount ?? null,
+    count,
     to: paths.profile(username, name),
     isCurrent: name === tab,
   }));

@@ -22,9 +22,7 @@ const Publish = graphql(`
         id
         user {
           id
-          posts(first: 1) {
-            totalCount
-          }
+          postCount
         }
       }
       userErrors {

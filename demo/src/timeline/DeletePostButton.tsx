@@ -16,9 +16,7 @@ const DeletePost = graphql(`
         id
         user {
           id
-          posts(first: 1) {
-            totalCount
-          }
+          postCount
         }
       }
       userErrors {

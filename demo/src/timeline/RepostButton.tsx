@@ -34,9 +34,7 @@ const Repost = graphql(`
         id
         user {
           id
-          posts(first: 1) {
-            totalCount
-          }
+          postCount
         }
       }
       userErrors {
@@ -58,9 +56,7 @@ const UndoRepost = graphql(`
         id
         user {
           id
-          posts(first: 1) {
-            totalCount
-          }
+          postCount
         }
       }
       userErrors {

@@ -11,7 +11,7 @@ use async_graphql::{Pos, Positioned};
 use futures::future::{BoxFuture, FutureExt as _, join_all};
 
 use super::text::{Insert, Json};
-use super::{Preloaded, Writer, writer};
+use super::{Leaf, Preloaded, Writer, writer};
 use crate::budget::Resource;
 
 /// Where a field's value comes from.
@@ -208,6 +208,43 @@ where
         async move { write_each(&values.await?, &indexes, field).await }.boxed()
     };
     Source::Below(Box::new(LoadedBelow { load, waiting: Vec::new() }))
+}
+
+/// Returns the source of a field without subfields whose values are loaded for all objects together, as by [`loaded`].
+pub(in crate::graphql) fn loaded_leaf<'a, T, L, I, F>(
+    id: fn(&T) -> I,
+    load: impl FnOnce(Vec<&'a T>) -> F + Send + Sync + 'a,
+) -> Source<'a, T>
+where
+    T: Preloaded,
+    L: Leaf,
+    I: Eq + Hash + Send + 'static,
+    F: Future<Output = Option<Vec<L>>> + Send + 'a,
+{
+    let load = move |objects: Vec<&'a T>| {
+        let (distinct, indexes) = distinct(objects.clone(), id);
+        let values = load(distinct);
+        async move { write_leaves(values.await?, &indexes, &objects) }.boxed()
+    };
+    Source::Below(Box::new(LoadedBelow { load, waiting: Vec::new() }))
+}
+
+/// Writes the value with each of these indexes, and charges it to the object that it belongs to.
+fn write_leaves<T: Preloaded, L: Leaf>(
+    values: Vec<L>,
+    indexes: &[usize],
+    objects: &[&T],
+) -> Option<Vec<Json>> {
+    let text = |value: L| {
+        let mut json = Json::default();
+        value.write(&mut json).map(|()| json)
+    };
+    let texts = values.into_iter().map(text).collect::<Option<Vec<_>>>()?;
+    let charged = |(index, object): (&usize, &&T)| {
+        charge(*object, texts[*index].len())?;
+        Some(texts[*index].clone())
+    };
+    indexes.iter().zip(objects).map(charged).collect()
 }
 
 /// Returns the first object with each id, and the index among them for each of the objects.

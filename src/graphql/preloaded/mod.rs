@@ -34,7 +34,7 @@ use crate::graphql::context::Scope;
 pub(super) use self::fields::fields;
 pub(super) use self::leaf::{Leaf, name_of};
 use self::level::{Level, write_fields, write_list};
-pub(super) use self::level::{Source, loaded, object, objects};
+pub(super) use self::level::{Source, loaded, loaded_leaf, object, objects};
 use self::text::Insert;
 pub(super) use self::text::Json;
 

@@ -21,7 +21,7 @@ pub(in crate::graphql) fn user_selection(selections: &[Selected<'_>]) -> UserSel
         relation: selects("relation"),
         requester: selections.iter().any(|selection| selects_requester(&selection.field("relation"))),
     };
-    if selects("posts") { selection.with_post_access() } else { selection }
+    if selects("posts") || selects("postCount") { selection.with_post_access() } else { selection }
 }
 
 /// Returns the data that these selections of a relation, and of its user, need.

@@ -17,14 +17,14 @@ use crate::graphql::context::Scope;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost, list_size, names};
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{DEFAULT_SIZE, Paging, connections, page_limit, period_of};
-use crate::graphql::preloaded::{Json, Leaf, Nested, Source, fields, loaded, memory};
+use crate::graphql::preloaded::{Json, Leaf, Nested, Source, fields, loaded, loaded_leaf, memory};
 use crate::graphql::selection::Selected;
-use crate::graphql::types::connection::post::PostConnection;
+use crate::graphql::types::connection::post::{PostConnection, counts_of};
 use crate::graphql::types::connection::user::FollowConnection;
 use crate::graphql::types::period::PeriodInput;
 use crate::graphql::types::region::{FollowersByRegion, Region};
 use crate::graphql::types::relation::Relation;
-use crate::graphql::types::scalar::DateTime;
+use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::selection::relation_selection;
 use crate::model;
 use crate::model::clock::Period;
@@ -217,6 +217,11 @@ impl User {
         memory(move |user: &Self, json| read(user, user.preloaded()?)?.write(json))
     }
 
+    /// Returns the number of entries in a list that the viewer may see. Makes one round trip.
+    async fn list_length(&self, kind: ListKind) -> Result<i32, Error> {
+        self.scope.visible().user_count(UserList { kind, owner: self.id }).boxed().await.map(number)
+    }
+
     async fn list(
         &self,
         context: &Context<'_>,
@@ -286,6 +291,32 @@ fields! {
             None => json.value(&()),
         })
     };
+    resolver "their sources, below, load the counts of all users together" {
+        /// The number of users in `followers`, the same as its `totalCount`; null if temporarily unavailable.
+        #[graphql(directive = cost::apply("1".to_owned()))]
+        async fn follower_count(&self) -> Option<Result<i32, Error>> {
+            Some(self.list_length(ListKind::Followers).await)
+        }
+
+        /// The number of users in `following`, the same as its `totalCount`; null if temporarily unavailable.
+        #[graphql(directive = cost::apply("1".to_owned()))]
+        async fn following_count(&self) -> Option<Result<i32, Error>> {
+            Some(self.list_length(ListKind::Following).await)
+        }
+
+        /// The number of posts and reposts in `posts`, the same as its `totalCount`; null if temporarily unavailable.
+        #[graphql(directive = cost::apply("1".to_owned()))]
+        async fn post_count(&self) -> Option<Result<i32, Error>> {
+            let counts = counts_of(&self.scope, &[self], Period::ALL).boxed().await;
+            Some(counts.map(|counts| number(counts[0])))
+        }
+    }
+    source "followerCount" = |_| Self::stored_lengths(Side::Followers);
+    source "followingCount" = |_| Self::stored_lengths(Side::Following);
+    source "postCount" = |_| loaded_leaf(Self::user_id, async |authors: Vec<&Self>| {
+        let counts = counts_of(&authors.first()?.scope, &authors, Period::ALL).await.ok()?;
+        Some(counts.iter().copied().map(number).collect())
+    });
     resolver "they are loaded" {
         #[graphql(flatten)]
         #[expect(clippy::unused_async, reason = "the library requires it")]
@@ -338,6 +369,15 @@ impl User {
         loaded(field, Self::user_id, async move |owners| {
             let paging = Paging::of(field)?;
             FollowConnection::load_all(&owners, kind, &paging, &Selected::one(field)).await.ok()
+        })
+    }
+
+    /// Returns the source of a field whose values are the lengths of lists on one side.
+    fn stored_lengths<'a>(side: Side) -> Source<'a, Self> {
+        loaded_leaf(Self::user_id, async move |owners: Vec<&Self>| {
+            let visible = owners.first()?.scope.visible();
+            let counts = visible.user_counts(side, owners.iter().map(|owner| owner.id)).await.ok()?;
+            Some(counts.iter().copied().map(number).collect())
         })
     }
 

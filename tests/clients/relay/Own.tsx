@@ -41,19 +41,15 @@ export function Own() {
   const counts = useFragment<Own_counts$key>(
     graphql`
       fragment Own_counts on User {
-        followingCount: following(first: 0) {
-          totalCount
-        }
-        postCount: posts(first: 0) {
-          totalCount
-        }
+        followingCount
+        postCount
       }
     `,
     viewer?.user ?? null,
   );
   return (
     <section>
-      <p>following: {counts?.followingCount?.totalCount ?? "unknown"}</p>
+      <p>following: {counts?.followingCount ?? "unknown"}</p>
       <ul>
         {viewer?.user.following?.edges.map(({ node }) => (
           <li key={node.id}>
@@ -61,7 +57,7 @@ export function Own() {
           </li>
         )) ?? <li>could not be loaded</li>}
       </ul>
-      <p>posts: {counts?.postCount?.totalCount ?? "unknown"}</p>
+      <p>posts: {counts?.postCount ?? "unknown"}</p>
       <ul>
         {viewer?.user.posts?.edges.map(({ node }) => <li key={node.id}>{node.content}</li>) ?? (
           <li>could not be loaded</li>

@@ -14,9 +14,7 @@ function Details({ user }: { user: Person_user$key }) {
     graphql`
       fragment Person_user on User {
         id
-        followerCount: followers(first: 0) {
-          totalCount
-        }
+        followerCount
         ...Badge_user
       }
     `,
@@ -60,7 +58,7 @@ function Details({ user }: { user: Person_user$key }) {
   return (
     <header>
       <p>
-        <Badge user={person} />, followers: {person.followerCount?.totalCount ?? "unknown"}
+        <Badge user={person} />, followers: {person.followerCount ?? "unknown"}
       </p>
       <button name="follow" onClick={() => follow({ variables })} />
       <button name="unfollow" onClick={() => unfollow({ variables })} />

@@ -6,13 +6,11 @@ import type { Profile_user$key } from "./generated/Profile_user.graphql";
 import type { ProfileRefetchQuery } from "./generated/ProfileRefetchQuery.graphql";
 
 export function Profile({ user }: { user: Profile_user$key }) {
-  const [{ displayName, posts }, refetch] = useRefetchableFragment<ProfileRefetchQuery, Profile_user$key>(
+  const [{ displayName, postCount }, refetch] = useRefetchableFragment<ProfileRefetchQuery, Profile_user$key>(
     graphql`
       fragment Profile_user on User @refetchable(queryName: "ProfileRefetchQuery") {
         displayName
-        posts(first: 0) {
-          totalCount
-        }
+        postCount
       }
     `,
     user,
@@ -20,7 +18,7 @@ export function Profile({ user }: { user: Profile_user$key }) {
   return (
     <header>
       <p>
-        {displayName}, posts: {posts?.totalCount ?? "unknown"}
+        {displayName}, posts: {postCount ?? "unknown"}
       </p>
       <button name="refresh" onClick={() => refetch({}, { fetchPolicy: "store-and-network" })} />
     </header>

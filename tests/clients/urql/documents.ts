@@ -37,27 +37,21 @@ export const Badge = graphql(`
 export const FollowerCount = graphql(`
   fragment FollowerCount on User {
     id
-    followerCount: followers(first: 0) {
-      totalCount
-    }
+    followerCount
   }
 `);
 
 export const FollowingCount = graphql(`
   fragment FollowingCount on User {
     id
-    followingCount: following(first: 0) {
-      totalCount
-    }
+    followingCount
   }
 `);
 
 export const PostCount = graphql(`
   fragment PostCount on User {
     id
-    postCount: posts(first: 0) {
-      totalCount
-    }
+    postCount
   }
 `);
 

@@ -126,7 +126,10 @@ async fn every_field_of_a_listed_user_is_loaded_with_its_page() {
     let schema = schema();
     let token = Some(people[3].token.as_str());
     let mut late = Vec::new();
-    for field in fields(&schema, "User").into_iter().filter(|field| field.arguments.is_empty()) {
+    // Counts are read below the page, in the round trip of the lists that they count (`counts.rs`).
+    let is_with_page =
+        |field: &&FieldDefinition| field.arguments.is_empty() && field.directives.get("cost").is_none();
+    for field in fields(&schema, "User").into_iter().filter(is_with_page) {
         let selection = select(&schema, field);
         let query =
             format!("{{ user(by: {{ username: \"ann0\" }}) {{ followers {{ nodes {{ {selection} }} }} }} }}");

@@ -9,6 +9,7 @@ mod caching;
 mod cold;
 mod compact;
 mod conversation;
+mod counts;
 mod deletion;
 mod delivery;
 mod description;

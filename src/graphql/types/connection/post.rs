@@ -196,8 +196,12 @@ fn own(post: Post) -> (Post, PostEntry) {
     (post, entry)
 }
 
-/// Returns the number of each author's posts that the viewer may see.
-async fn counts_of(scope: &Arc<Scope>, authors: &[&User], period: Period) -> Result<Arc<[u64]>, Error> {
+/// Returns the number of each author's posts of a period that the viewer may see. Makes one round trip for all counts.
+pub(in crate::graphql) async fn counts_of(
+    scope: &Arc<Scope>,
+    authors: &[&User],
+    period: Period,
+) -> Result<Arc<[u64]>, Error> {
     let ids: Vec<_> = authors.iter().map(|author| author.user_id()).collect();
     counts(scope, &ids, User::known_post_accesses(authors), User::post_accesses(authors), period).await
 }

@@ -43,6 +43,7 @@ impl Play {
         let query = format!(
             "query ($users: [ID!]!, $posts: [ID!]!) {{
                 users: nodes(ids: $users) {{ ... on User {{ id username isPrivate relation {{ {RELATION} }} {lists}
+                    followerCount followingCount postCount
                     posts(first: 2) {{ ...posts }} postsLast: posts(last: 3) {{ ...posts }} }} }}
                 relations(userIds: $users) {{ {RELATION} user {{ id }} }}
                 posts: nodes(ids: $posts) {{ ... on Post {{ id author {{ id relation {{ status }} }} }} }}
@@ -115,7 +116,11 @@ impl Play {
             let last = Cut { is_forward: false, size: 2 };
             profile[format!("{list}Last")] = self.connection(viewer, &entries, last, "followedAt");
         }
+        for (count, list) in [("followerCount", "followers"), ("followingCount", "following")] {
+            profile[count] = json!(self.model.list(list, user, viewer).len());
+        }
         let posts = self.model.posts_of(user, viewer);
+        profile["postCount"] = json!(posts.len());
         for (alias, is_forward, size) in [("posts", true, 2), ("postsLast", false, 3)] {
             let (page, info) = Cut { is_forward, size }.of(&posts, None);
             let edges: Vec<Value> =
