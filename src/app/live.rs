@@ -227,9 +227,6 @@ impl App {
         let mut is_lost = false;
         loop {
             let Err(error) = self.listen_once(&mut is_lost).await;
-            // Subscribers poll timelines and sessions anyway, but signals about relations may be lost.
-            let missed = Changes { has_missed: true, ..Changes::default() };
-            self.0.process.listeners.put_all(&self.0.process.listeners.users(), &missed);
             if !std::mem::replace(&mut is_lost, true) {
                 let error = &error as &dyn std::error::Error;
                 tracing::warn!(error, "Redis pub/sub connection lost; subscriptions fall back to polling");
@@ -243,7 +240,8 @@ impl App {
         let mut handle = signals.handle();
         let users = self.0.process.listeners.users();
         tune(handle.subscribe_to(&users), users.is_empty()).await?;
-        // Signals may have been missed while there was no subscription.
+        // Signals may have been missed while there was no subscription. Subscribers poll timelines and sessions anyway,
+        // but not relations, which they read again now that signals arrive.
         let missed = Changes { has_missed: *is_lost, ..Changes::anything() };
         self.0.process.listeners.put_all(&users, &missed);
         *is_lost = false;

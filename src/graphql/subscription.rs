@@ -10,7 +10,7 @@ use futures::{FutureExt as _, Stream};
 
 use crate::app::error::Error;
 use crate::app::recovery::RecoveryWatch;
-use crate::app::relation::watch::RelationWatch;
+use crate::app::relation::watch::{self, RelationWatch};
 use crate::app::timeline::entry::Removal;
 use crate::app::timeline::live::{self, TimelineWatch};
 use crate::app::visibility::Access;
@@ -20,12 +20,15 @@ use crate::graphql::id::GlobalId;
 use crate::graphql::pace::Pace;
 use crate::graphql::selection::Selected;
 use crate::graphql::types::connection::post::{PostEdge, TimelineReplies};
-use crate::graphql::types::event::{PostAdded, PostRemoved, RepostRemoved, TimelineEvent, TimelineReset};
+use crate::graphql::types::event::{
+    PostAdded, PostRemoved, RelationChanged, RelationEvent, RelationsReset, RepostRemoved, TimelineEvent,
+    TimelineReset,
+};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::recovery::PendingRecovery;
-use crate::graphql::types::relation::Relation;
 use crate::graphql::types::selection::{relation_selection, user_selection};
 use crate::graphql::types::user::User;
+use crate::graphql::types::viewer::Viewer;
 
 /// The root of all subscriptions.
 pub(super) struct Subscription;
@@ -102,37 +105,48 @@ impl Subscription {
         Ok(until_it_fails(watch, next))
     }
 
-    /// The relation between the viewer and another user, sent whenever it changes: either user follows or unfollows the
-    /// other, or makes, withdraws, accepts or rejects a request to follow; or the viewer mutes, unmutes, blocks or
+    /// The relations between the viewer and other users, each sent whenever it changes: either user follows or unfollows
+    /// the other, or makes, withdraws, accepts or rejects a request to follow; or the viewer mutes, unmutes, blocks or
     /// unblocks the other. There are at least three seconds between two events about the same user: changes in between
-    /// are sent as one, with the latest state. A blocked user receives nothing. Requires a signed-in viewer.
+    /// are sent as one, with the latest state. A blocked user receives nothing. If changes may have been missed, a
+    /// `RelationsReset` is sent. Requires a signed-in viewer.
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn relation_changed(
         &self,
         context: &Context<'_>,
-    ) -> Result<impl Stream<Item = Result<Relation, Error>>, Error> {
+    ) -> Result<impl Stream<Item = Result<RelationEvent, Error>>, Error> {
         let scope = Scope::of(context);
         let watch = scope.app.watch_relations(scope.viewer())?;
-        let selection = relation_selection(&[Selected::of(context)]);
+        let selection = relation_selection(&[Selected::of(context).field("relation")]);
         let pace = Arc::clone(context.data_unchecked::<Arc<Pace>>());
         let next = async move |watch: &mut RelationWatch| {
             loop {
-                let other = watch.next().await?;
+                let next = watch.next().await;
                 pace.enter().await;
                 scope.app.refresh_exclusions(scope.viewer()).await?;
-                let (scope, others) = (scope.for_event(), Arc::new([other]));
-                // Boxed because the futures' types nest deeper than the compiler's limit.
-                let users = User::load_all(&scope, others, selection, Access::Direct).boxed().await?;
-                let relation = users.into_iter().flatten().find_map(|user| user.loaded_relation());
-                let Some(relation) = relation else {
+                let scope = scope.for_event();
+                let viewer = Viewer::signed_in(&scope)?;
+                let event = match next {
+                    watch::RelationEvent::Changed(other) => {
+                        // Boxed because the futures' types nest deeper than the compiler's limit.
+                        let users =
+                            User::load_all(&scope, Arc::new([other]), selection, Access::Direct).boxed();
+                        let relation =
+                            users.await?.into_iter().flatten().find_map(|user| user.loaded_relation());
+                        let relation = relation.map(Box::new);
+                        relation.map(|relation| RelationEvent::Changed(RelationChanged { viewer, relation }))
+                    }
+                    watch::RelationEvent::Reset => Some(RelationEvent::Reset(RelationsReset { viewer })),
+                };
+                let Some(event) = event else {
                     pace.step_back();
                     continue;
                 };
                 if pace.charge().await {
-                    watch.sent(other);
-                    return Ok(relation);
+                    watch.sent(next);
+                    return Ok(event);
                 }
-                watch.put_back(other);
+                watch.put_back(next);
             }
         };
         Ok(until_it_fails(watch, next))

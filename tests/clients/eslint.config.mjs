@@ -45,8 +45,9 @@ const exceptions = {
           ...["Audience", "DailyVisits", "FollowersByRegion", "RateLimit", "RegionShare"],
           // Parts of a post, and of the viewer.
           ...["Delivery", "PostEdit", "Moderation", "PendingRecovery"],
-          // Events, identified by a cursor to resume after.
+          // Events. Those of a timeline are identified by a cursor to resume after.
           ...["PostAdded", "PostRemoved", "RepostRemoved", "TimelineEvent", "TimelineReset"],
+          ...["RelationChanged", "RelationEvent", "RelationsReset"],
         ],
       },
     },

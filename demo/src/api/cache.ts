@@ -130,19 +130,24 @@ type Deleted = { deletePost: { deletedPostId: string | null } | null };
 type Blocked = { block?: { user: object | null } | null; unblock?: { user: object | null } | null };
 type PrivacyChanged = { updateProfile: { viewer: { user: { isPrivate?: boolean } } | null } | null };
 type Muted = { mute?: { user: object | null } | null; unmute?: { user: object | null } | null };
-type RelationChanged = {
-  relationChanged: {
-    user: {
-      id: string;
-      relation: {
-        followingSince: string | null;
-        requestedSince: string | null;
-        requesterSince: string | null;
-        blockedSince: string | null;
-        muteScope: MuteScope | null;
-      } | null;
-    };
-  };
+type RelationEvent = {
+  relationChanged:
+    | {
+        __typename: "RelationChanged";
+        relation: {
+          user: {
+            id: string;
+            relation: {
+              followingSince: string | null;
+              requestedSince: string | null;
+              requesterSince: string | null;
+              blockedSince: string | null;
+              muteScope: MuteScope | null;
+            } | null;
+          };
+        };
+      }
+    | { __typename: "RelationsReset" };
 };
 type TimelineChanged = {
   timeline:
@@ -221,8 +226,10 @@ const onUnmute: UpdateResolver<Muted, Input> = ({ unmute }, { input }, cache) =>
  * Handles changes made by other clients too: removes the posts and reposts of an unfollowed or muted user, and a blocked
  * user, and updates the lists of requests and of blocked users.
  */
-const onRelationChange: UpdateResolver<RelationChanged> = ({ relationChanged }, _input, cache) => {
-  const { id, relation } = relationChanged.user;
+const onRelationEvent: UpdateResolver<RelationEvent> = ({ relationChanged: event }, _input, cache) => {
+  // After a reset, the relations are read again.
+  if (event.__typename !== "RelationChanged") return;
+  const { id, relation } = event.relation.user;
   const user = `User:${id}`;
   if (!relation) return;
   if (relation.followingSince === null) removeUnfollowed(cache, user);
@@ -257,6 +264,9 @@ export const cache = () =>
       PostAdded: embedded,
       PostRemoved: embedded,
       RepostRemoved: embedded,
+      TimelineReset: embedded,
+      RelationChanged: embedded,
+      RelationsReset: embedded,
       PostEdge: ({ cursor }) => cursor as string,
       Country: ({ code }) => code as string,
       Subdivision: ({ code }) => code as string,
@@ -301,6 +311,6 @@ export const cache = () =>
         mute: onMute,
         unmute: onUnmute,
       },
-      Subscription: { timeline: onEvent, relationChanged: onRelationChange },
+      Subscription: { timeline: onEvent, relationChanged: onRelationEvent },
     },
   });

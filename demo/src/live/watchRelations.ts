@@ -11,7 +11,7 @@ import { shownUsers } from "./shownUsers";
 const RelationChanges = graphql(`
   subscription RelationChanges {
     relationChanged {
-      id
+      __typename
       viewer {
         id
         ...RequestCount
@@ -20,12 +20,17 @@ const RelationChanges = graphql(`
           ...Counts
         }
       }
-      user {
-        id
-        postCount
-        followerCount
-        ...RelationParts
-        ...UserRow
+      ... on RelationChanged {
+        relation {
+          id
+          user {
+            id
+            postCount
+            followerCount
+            ...RelationParts
+            ...UserRow
+          }
+        }
       }
     }
   }
@@ -43,7 +48,7 @@ const RelationsOf = graphql(`
   }
 `);
 
-/** The viewer's counts. Payloads and events have them, but events missed without a connection are not sent later. */
+/** The viewer's counts. Payloads and events have them, but missed events are not sent later. */
 const ViewerCounts = graphql(`
   query ViewerCounts {
     viewer {
@@ -61,7 +66,7 @@ const ViewerCounts = graphql(`
 /** Maximum number of ids per request. */
 const MAX_IDS = 100;
 
-/** Refetches the relations of all shown users: events missed without a connection are not sent later. */
+/** Refetches the relations of all shown users: missed events are not sent later. */
 async function refreshShown(client: Client): Promise<void> {
   const ids = shownUsers.ids();
   for (let start = 0; start < ids.length; start += MAX_IDS) {
@@ -93,7 +98,7 @@ interface RelationsWatcher {
   onFollowed: (userId: string, since: string) => void;
   /** Called when the viewer unmutes a user, in this or another client. */
   onUnmuted: () => void;
-  /** Called if the viewer may have followed or unfollowed users in another client while disconnected. */
+  /** Called if the viewer may have followed or unfollowed users in another client, and the events were missed. */
   onMissed: () => void;
 }
 
@@ -113,16 +118,22 @@ export function watchRelations(client: Client, { onFollowed, onUnmuted, onMissed
     else muted.delete(id);
     if (wasMuted && !relation?.mutedSince) onUnmuted();
   };
-  const stopWatching = keepWatching({
-    begin: () => client.subscription(RelationChanges, {}),
-    onData: ({ relationChanged }) => onChanged(readFragment(RelationParts, relationChanged.user)),
-  });
-  const stopFollowing = connection.store.subscribe(() => {
-    if (connection.store.get() !== "back") return;
+  /** Refetches what missed events would have changed. */
+  const refetchMissed = () => {
     void refreshShown(client);
     void followsAsMany(client).then((isUnchanged) => {
       if (!isUnchanged) onMissed();
     });
+  };
+  const stopWatching = keepWatching({
+    begin: () => client.subscription(RelationChanges, {}),
+    onData: ({ relationChanged: event }) => {
+      if (event.__typename === "RelationChanged") onChanged(readFragment(RelationParts, event.relation.user));
+      else if (event.__typename === "RelationsReset") refetchMissed();
+    },
+  });
+  const stopFollowing = connection.store.subscribe(() => {
+    if (connection.store.get() === "back") refetchMissed();
   });
   return {
     onChanged,

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use crate::app::App;
-use crate::app::error::{Error, Rejection};
+use crate::app::error::Error;
 use crate::app::live::Listener;
 use crate::app::viewer::Viewer;
 use crate::model::id::UserId;
@@ -28,52 +28,68 @@ const SPACING: Duration = Duration::from_secs(3);
 /// forgets the one of the earliest event.
 const MOST_SENT: usize = 1_000;
 
+/// An event about a user's relations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelationEvent {
+    /// The relation to this user has changed.
+    Changed(UserId),
+    /// Any relation may have changed.
+    Reset,
+}
+
 /// A subscription to changes of a user's relations, which ends when this value is dropped.
 pub struct RelationWatch {
     listener: Listener,
     changed: ChangedRelations,
+    /// True if changes may have been missed since the last reset was sent.
+    has_missed: bool,
 }
 
 impl RelationWatch {
-    /// Waits until an event is due, and returns the user whose relation to the subscriber has changed. Several changes
-    /// of one relation may be reported as one.
-    ///
-    /// Fails with [`Rejection::Resync`] if changes may have been missed.
-    pub async fn next(&mut self) -> Result<UserId, Error> {
+    /// Waits until an event is due, and returns it. Several changes of one relation may be reported as one. If changes
+    /// may have been missed, the next event is a reset.
+    pub async fn next(&mut self) -> RelationEvent {
         loop {
-            let now = Instant::now();
-            if let Some(other) = self.changed.take(now) {
-                return Ok(other);
+            if std::mem::take(&mut self.has_missed) {
+                return RelationEvent::Reset;
+            }
+            if let Some(other) = self.changed.take(Instant::now()) {
+                return RelationEvent::Changed(other);
             }
             let changes = match self.changed.next_due() {
                 Some(due) => timeout_at(due, self.listener.changes()).await.ok(),
                 None => Some(self.listener.changes().await),
             };
             let Some(changes) = changes else { continue };
-            if changes.has_missed {
-                return Err(Error::Rejected(Rejection::Resync));
-            }
+            self.has_missed |= changes.has_missed;
             for other in changes.relations {
                 self.changed.put(other);
             }
         }
     }
 
-    /// Records that an event about this user is being sent.
-    pub fn sent(&mut self, other: UserId) {
-        self.changed.sent(other, Instant::now());
+    /// Records that an event is being sent.
+    pub fn sent(&mut self, event: RelationEvent) {
+        match event {
+            RelationEvent::Changed(other) => self.changed.sent(other, Instant::now()),
+            RelationEvent::Reset => {}
+        }
     }
 
-    /// Returns a user to the watch, because the relation must be read again before it is sent.
-    pub fn put_back(&mut self, other: UserId) {
-        self.changed.put(other);
+    /// Returns an event to the watch, because it must wait, and be read again before it is sent.
+    pub fn put_back(&mut self, event: RelationEvent) {
+        match event {
+            RelationEvent::Changed(other) => self.changed.put(other),
+            RelationEvent::Reset => self.has_missed = true,
+        }
     }
 }
 
 impl App {
     /// Subscribes to future changes of the viewer's relations.
     pub fn watch_relations(&self, viewer: &Viewer) -> Result<RelationWatch, Error> {
-        Ok(RelationWatch { listener: self.listen(viewer)?, changed: ChangedRelations::default() })
+        let listener = self.listen(viewer)?;
+        Ok(RelationWatch { listener, changed: ChangedRelations::default(), has_missed: false })
     }
 }
 

@@ -5,7 +5,9 @@ use async_graphql::{ID, Interface, SimpleObject};
 use crate::graphql::directive::list_size;
 use crate::graphql::types::connection::post::PostEdge;
 use crate::graphql::types::post::Post;
+use crate::graphql::types::relation::Relation;
 use crate::graphql::types::user::User;
+use crate::graphql::types::viewer::Viewer;
 
 /// A change to the viewer's home timeline.
 #[derive(Interface)]
@@ -73,4 +75,31 @@ pub(in crate::graphql) struct TimelineReset {
     /// The event's cursor. Pass it as this subscription's `after` to resume without missing or repeating events. It is
     /// also a valid cursor for `Viewer.timeline`.
     pub(in crate::graphql) cursor: String,
+}
+
+/// A change of the viewer's relations to other users.
+#[derive(Interface)]
+#[graphql(field(name = "viewer", ty = "&Viewer", desc = "The viewer after the change."))]
+pub(in crate::graphql) enum RelationEvent {
+    /// A change of one relation.
+    Changed(RelationChanged),
+    /// A possible change of any relation.
+    Reset(RelationsReset),
+}
+
+/// An event sent when the relation between the viewer and another user has changed.
+#[derive(SimpleObject)]
+pub(in crate::graphql) struct RelationChanged {
+    /// The viewer after the change.
+    pub(in crate::graphql) viewer: Viewer,
+    /// The relation after the change.
+    pub(in crate::graphql) relation: Box<Relation>,
+}
+
+/// An event sent when changes of relations may have been missed, because the server's connection to its store was lost or
+/// the client has read too slowly. Read the relations that you show again: later changes are sent as usual.
+#[derive(SimpleObject)]
+pub(in crate::graphql) struct RelationsReset {
+    /// The viewer after the change.
+    pub(in crate::graphql) viewer: Viewer,
 }

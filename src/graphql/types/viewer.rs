@@ -39,8 +39,13 @@ pub(in crate::graphql) struct Viewer {
 impl Viewer {
     /// Returns the viewer of a scope; `None` if the scope is anonymous.
     pub(in crate::graphql) fn of(scope: &Arc<Scope>) -> Option<Self> {
-        let signed_in = scope.viewer().signed_in().ok()?.clone();
-        Some(Self { scope: Arc::clone(scope), signed_in })
+        Self::signed_in(scope).ok()
+    }
+
+    /// Returns the viewer of a scope. Fails if the scope is anonymous.
+    pub(in crate::graphql) fn signed_in(scope: &Arc<Scope>) -> Result<Self, Error> {
+        let signed_in = scope.viewer().signed_in()?.clone();
+        Ok(Self { scope: Arc::clone(scope), signed_in })
     }
 }
 

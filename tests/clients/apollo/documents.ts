@@ -185,8 +185,13 @@ export const Publish = graphql(`
 export const RelationChanged = graphql(`
   subscription RelationChanged {
     relationChanged {
-      id
-      status
+      __typename
+      ... on RelationChanged {
+        relation {
+          id
+          status
+        }
+      }
     }
   }
 `);

@@ -76,7 +76,12 @@ export function watchRelations(environment: Environment): () => void {
   const subscription = graphql`
     subscription changesWatchSubscription {
       relationChanged {
-        status
+        __typename
+        ... on RelationChanged {
+          relation {
+            status
+          }
+        }
       }
     }
   `;

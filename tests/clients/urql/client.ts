@@ -18,8 +18,12 @@ const prependPost: UpdateResolver<ResultOf<typeof Publish>> = ({ publish }, _var
   });
 };
 
-/** The cache stores every object with an id by its type and id, without configuration. */
-const createCache = () => cacheExchange({ updates: { Mutation: { publish: prependPost } } });
+/** The cache stores every object with an id by its type and id, without configuration. Events have none. */
+const createCache = () =>
+  cacheExchange({
+    keys: { RelationChanged: () => null, RelationsReset: () => null },
+    updates: { Mutation: { publish: prependPost } },
+  });
 
 export interface Session {
   client: Client;

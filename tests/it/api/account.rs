@@ -211,7 +211,7 @@ async fn a_socket_that_changes_the_password_receives_the_new_token_before_it_is_
     let token = server.token("ada");
     let mut other = Socket::acknowledged(&server, Some(&token)).await;
     let mut socket = Socket::acknowledged(&server, Some(&token)).await;
-    socket.subscribe("watching", "subscription { relationChanged { status } }", Value::Null).await;
+    socket.subscribe("watching", "subscription { relationChanged { __typename } }", Value::Null).await;
     let variables = json!({ "current": PASSWORD, "new": "a new password" });
     socket.subscribe("m", CHANGE, variables).await;
     let received = socket.receive().await;

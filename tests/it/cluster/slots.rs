@@ -13,7 +13,7 @@ use crate::harness::instance::Instance;
 use crate::harness::issuer::{Issuer, SigningKey, claims, with};
 use crate::harness::monitor::monitor;
 use crate::harness::server::{Server, command, eventually, serve};
-use crate::harness::socket::Socket;
+use crate::harness::socket::{Socket, relation_events};
 use crate::harness::story::{name, story};
 use crate::harness::world::PASSWORD;
 
@@ -88,9 +88,8 @@ async fn request_everything(
     let users: Vec<String> = story(server).await;
     let mut socket = Socket::acknowledged(server, Some(&users[0])).await;
     socket.watch_timeline(server, TIMELINE, Value::Null).await;
-    let relations =
-        "subscription { relationChanged { status viewer { user { username } } user { username } } }";
-    socket.watch_relations(relations).await;
+    let relation = "status viewer { user { username } } user { username }";
+    socket.watch_relations(relation).await;
     let recovery = "subscription { pendingRecoveryChanged { issuedAt } }";
     socket.subscribe("recovery", recovery, Value::Null).await;
     let id = |user: usize| {
@@ -110,7 +109,7 @@ async fn request_everything(
     let sessions = server.ask_as(&third, sessions_query);
     let sessions = sessions["data"]["viewer"]["sessions"].as_array().unwrap();
     let session = &sessions.iter().find(|session| session["isCurrent"] == true).unwrap()["id"];
-    let user = "username displayName bio createdAt isViewer relation { status followingSince followerSince }
+    let user = "username displayName bio createdAt isViewer followerCount followingCount postCount relation { status followingSince followerSince }
         region { country { code } subdivision { code } }";
     let page = |field: &str| format!("{field}(first: 2) {{ totalCount nodes {{ {user} }} }}");
     let lists = ["followers", "following", "mutuals", "knownFollowers"].map(page).join(" ");
@@ -172,7 +171,8 @@ async fn request_everything(
     make_moderator(&name(3));
     let (moderation, last) = requests_of_moderators(server, &users, &cem, &fay);
     let export = request_export(server, &users[1], &format!("currentPassword: \"{PASSWORD}\""));
-    let mut documents = [&login, sessions_query, relations, recovery, TIMELINE, &export].join(" ");
+    let mut documents =
+        [&login, sessions_query, &relation_events(relation), recovery, TIMELINE, &export].join(" ");
     let of_moderators = moderation.iter().map(|(token, request)| (token, request));
     for (token, request) in of_moderators
         .chain(of_ada)

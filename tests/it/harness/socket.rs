@@ -16,6 +16,12 @@ use crate::harness::wait::{SIGNALLED, eventually};
 /// The client's end of a socket.
 pub(crate) struct Socket(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
 
+/// Returns the subscription to relations, with these fields of each.
+pub(crate) fn relation_events(fields: &str) -> String {
+    let changed = format!("... on RelationChanged {{ relation {{ {fields} }} }}");
+    format!("subscription {{ relationChanged {{ __typename {changed} }} }}")
+}
+
 impl Socket {
     /// Opens a socket, and sends nothing.
     pub(crate) async fn open(server: &Server, headers: &[(&'static str, &str)]) -> Result<Self, Error> {
@@ -66,10 +72,10 @@ impl Socket {
         assert!(self.is_silent().await);
     }
 
-    /// Subscribes to relations, and returns once the server has begun to watch them. It must already receive the signals
-    /// about this user.
-    pub(crate) async fn watch_relations(&mut self, query: &str) {
-        self.subscribe("r", query, Value::Null).await;
+    /// Subscribes to relations, with these fields of each, and returns once the server has begun to watch them. It must
+    /// already receive the signals about this user.
+    pub(crate) async fn watch_relations(&mut self, fields: &str) {
+        self.subscribe("r", &relation_events(fields), Value::Null).await;
         // This operation begins later, and makes a round trip more.
         self.subscribe("q", "{ viewer { user { username } } }", Value::Null).await;
         assert_eq!(self.receive().await["type"], "next");

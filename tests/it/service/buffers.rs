@@ -226,7 +226,7 @@ fn the_large_head_of_an_event_stream_counts_until_the_stream_ends() {
     let server = Server::over(&redis, &options);
     let token = server.token("ada");
     let filler = "x".repeat(LARGE);
-    let query = "subscription%7BrelationChanged%7Bstatus%7D%7D";
+    let query = "subscription%7BrelationChanged%7B__typename%7D%7D";
     let head = format!(
         "GET /graphql?query={query} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nauthorization: Bearer \
          {token}\r\nx-filler: {filler}\r\n\r\n"

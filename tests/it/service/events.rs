@@ -62,7 +62,7 @@ async fn events_come_over_plain_http() {
     assert_eq!(line(&mut feed, "data").unwrap(), r#"data: {"data":{"__typename":"Query"}}"#);
     assert_eq!(line(&mut feed, "event").unwrap(), "event: complete");
     let mut feed =
-        events(&server, "GET /graphql?query=subscription%7BrelationChanged%7Bstatus%7D%7D", "", "");
+        events(&server, "GET /graphql?query=subscription%7BrelationChanged%7B__typename%7D%7D", "", "");
     let data: Value = serde_json::from_str(&line(&mut feed, "data: ").unwrap()[6..]).unwrap();
     assert_eq!(data["errors"][0]["extensions"]["code"], "UNAUTHENTICATED");
     for (head, body, status) in [
@@ -75,7 +75,7 @@ async fn events_come_over_plain_http() {
     ] {
         assert_eq!(line(&mut events(&server, head, "", body), "HTTP/").unwrap(), status);
     }
-    let body = json!({ "query": "subscription { relationChanged { status } }" }).to_string();
+    let body = json!({ "query": "subscription { relationChanged { __typename } }" }).to_string();
     assert_eq!(server.send("POST /graphql", &body).0, 406);
 }
 
@@ -111,7 +111,7 @@ async fn a_server_that_stops_notifies_all_watchers() {
     let server = Server::over(&redis, &[]);
     let token = server.token("ada");
     let mut socket = Socket::acknowledged(&server, Some(&token)).await;
-    let query = "subscription { relationChanged { status } }";
+    let query = "subscription { relationChanged { __typename } }";
     socket.subscribe("r", query, Value::Null).await;
     let authorization = format!("authorization: Bearer {token}\r\n");
     let mut feed = events(&server, "POST /graphql", &authorization, &json!({ "query": query }).to_string());

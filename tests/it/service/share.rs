@@ -187,7 +187,7 @@ async fn anonymous_clients_leave_room_for_others() {
 /// Requests a stream of events; returns the status, without waiting for an event.
 fn stream_status(server: &Server, token: &str) -> (String, TcpStream) {
     let mut stream = connected(&server.address);
-    let query = "subscription%7BrelationChanged%7Bstatus%7D%7D";
+    let query = "subscription%7BrelationChanged%7B__typename%7D%7D";
     write!(stream, "GET /graphql?query={query} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nauthorization: Bearer {token}\r\n\r\n").unwrap();
     let mut head = [0; 12];
     stream.read_exact(&mut head).unwrap();
@@ -236,7 +236,7 @@ async fn sockets_and_streams_are_limited_per_user_and_per_address_and_watches_pe
 
     let socket = &mut held[0];
     for id in ["a", "b", "c"] {
-        socket.subscribe(id, "subscription { relationChanged { status } }", Value::Null).await;
+        socket.subscribe(id, "subscription { relationChanged { __typename } }", Value::Null).await;
     }
     let received = socket.receive().await;
     assert_eq!((&received["type"], &received["id"]), (&json!("error"), &json!("c")));

@@ -21,7 +21,7 @@ async fn a_violation_of_the_protocol_closes_the_socket_with_a_reason() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let init = || json!({ "type": "connection_init" });
-    let subscribe = |id: Value| json!({ "id": id, "type": "subscribe", "payload": { "query": "subscription { relationChanged { status } }" } });
+    let subscribe = |id: Value| json!({ "id": id, "type": "subscribe", "payload": { "query": "subscription { relationChanged { __typename } }" } });
     let token = server.token("ada");
     let bearer = |value: String| json!({ "type": "connection_init", "payload": { "authorization": value } });
     let cases = [
@@ -167,14 +167,14 @@ async fn sockets_and_operations_on_a_socket_are_limited() {
     let mut socket = Socket::acknowledged(&server, Some(&token)).await;
     for number in 0..101 {
         socket
-            .subscribe(&number.to_string(), "subscription { relationChanged { status } }", Value::Null)
+            .subscribe(&number.to_string(), "subscription { relationChanged { __typename } }", Value::Null)
             .await;
     }
     let received = socket.receive().await;
     assert_eq!((&received["type"], &received["id"]), (&json!("error"), &json!("100")));
     // An operation that ends makes room for another.
     socket.send(json!({ "id": "7", "type": "complete" })).await;
-    socket.subscribe("100", "subscription { relationChanged { status } }", Value::Null).await;
+    socket.subscribe("100", "subscription { relationChanged { __typename } }", Value::Null).await;
     assert!(socket.is_silent().await);
 
     let second = Socket::acknowledged(&server, None).await;
@@ -235,7 +235,7 @@ async fn an_operation_that_ends_the_session_is_completed_before_the_socket_is_cl
     let login = "login(input: { username: \"ada\", password: \"correct horse\" }) { token }";
     let query = format!("mutation {{ logout {{ userErrors {{ code }} }} {login} }}");
     let mut socket = Socket::acknowledged(&server, Some(&token)).await;
-    socket.subscribe("watching", "subscription { relationChanged { status } }", Value::Null).await;
+    socket.subscribe("watching", "subscription { relationChanged { __typename } }", Value::Null).await;
     socket.subscribe("m", &query, Value::Null).await;
     let received = socket.receive().await;
     assert!(received["payload"]["data"]["login"]["token"].is_string(), "{received}");

@@ -125,8 +125,8 @@ async fn an_event_of_which_a_part_cannot_be_read_is_sent_without_it_and_again_to
 const CHARGED: [&str; 4] = ["--graphql-rate-limit", "1", "--graphql-cost-limit", "100"];
 /// Users may change their relations as often as they like.
 const UNTHROTTLED: [&str; 2] = ["--relation-changes-per-pair", "1000000"];
-/// Each event about a relation costs 2: the relation, and a field or several of it.
-const RELATION_COST: u64 = 2;
+/// Each event about a relation costs 3: the event, the relation, and a field or several of it.
+const RELATION_COST: u64 = 3;
 
 /// Returns the number of tokens missing from a bucket of which one is refilled each minute.
 fn missing_tokens(redis: &Redis, bucket: &str) -> u64 {
@@ -186,7 +186,7 @@ async fn a_user_who_follows_and_unfollows_takes_no_tokens_for_operations_and_few
     let id = id_of(&unlimited, "ada");
     let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
     assert!(eventually(|| redis.has_subscriber(1)));
-    socket.watch_relations("subscription { relationChanged { status followerSince } }").await;
+    socket.watch_relations("status followerSince").await;
     let before = missing_tokens(&redis, "ff:{u1}:cost");
     let began = Instant::now();
     let changes = share(800);
@@ -200,7 +200,7 @@ async fn a_user_who_follows_and_unfollows_takes_no_tokens_for_operations_and_few
     let last = server.ask_as(&ada, query)["data"]["user"]["relation"].take();
     assert_eq!(last["status"], "FOLLOWER");
     let mut received = 1;
-    while socket.receive().await["payload"]["data"]["relationChanged"] != last {
+    while socket.receive().await["payload"]["data"]["relationChanged"]["relation"] != last {
         received += 1;
     }
     assert!(socket.is_silent().await);
@@ -213,14 +213,14 @@ async fn a_user_who_follows_and_unfollows_takes_no_tokens_for_operations_and_few
 
     // A client that connects again reads the relation, and then receives further changes.
     change_relation(&unlimited, &ben, "unfollow", &id);
-    while socket.receive().await["payload"]["data"]["relationChanged"]["status"] != "NONE" {}
+    while socket.receive().await["payload"]["data"]["relationChanged"]["relation"]["status"] != "NONE" {}
     let mut resumed = Socket::acknowledged(&server, Some(&ada)).await;
     drop(socket);
-    resumed.watch_relations("subscription { relationChanged { status } }").await;
+    resumed.watch_relations("status").await;
     assert_eq!(server.ask_as(&ada, query)["data"]["user"]["relation"]["status"], "NONE");
     change_relation(&unlimited, &ben, "follow", &id);
     assert_eq!(
-        resumed.receive().await["payload"]["data"]["relationChanged"],
+        resumed.receive().await["payload"]["data"]["relationChanged"]["relation"],
         json!({ "status": "FOLLOWER" })
     );
 }
@@ -238,7 +238,7 @@ async fn an_event_that_the_viewer_may_not_see_costs_nothing() {
     let id = id_of(&unlimited, "ada");
     let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
     assert!(eventually(|| redis.has_subscriber(1)));
-    socket.watch_relations("subscription { relationChanged { status user { id } } }").await;
+    socket.watch_relations("status user { id }").await;
     let operations = missing_tokens(&redis, "ff:{u1}:cost");
     let reads = || server.round_trips("exclusions: version");
     let has_cost_nothing = || {
@@ -335,21 +335,54 @@ async fn relations_are_watched_from_both_sides() {
     let redis = Redis::start();
     let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &[]));
     let (ada, ben) = (one.token("ada"), one.token("ben"));
-    let query = "subscription { relationChanged { status user { username } } }";
+    let fields = "status user { username }";
     let mut sockets =
         [Socket::acknowledged(&one, Some(&ada)).await, Socket::acknowledged(&other, Some(&ben)).await];
     assert!(eventually(|| redis.has_subscriber(1) && redis.has_subscriber(2)));
     for socket in &mut sockets {
-        socket.watch_relations(query).await;
+        socket.watch_relations(fields).await;
     }
     follow(&one, &ada, "ben");
     for (socket, (status, name)) in sockets.iter_mut().zip([("FOLLOWING", "ben"), ("FOLLOWER", "ada")]) {
         let relation = json!({ "status": status, "user": { "username": name } });
-        assert_eq!(socket.receive().await["payload"]["data"]["relationChanged"], relation);
+        assert_eq!(socket.receive().await["payload"]["data"]["relationChanged"]["relation"], relation);
     }
     // A repeat changes nothing.
     follow(&other, &ada, "ben");
     assert!(sockets[0].is_silent().await && sockets[1].is_silent().await);
+}
+
+#[tokio::test]
+async fn a_watch_of_relations_that_has_missed_signals_sends_one_reset_and_goes_on() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let (ada, ben) = (server.token("ada"), server.token("ben"));
+    let id = id_of(&server, "ada");
+    let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
+    assert!(eventually(|| redis.has_subscriber(1)));
+    socket.watch_relations("status").await;
+    let status = || {
+        let query = "{ user(by: { username: \"ben\" }) { relation { status } } }";
+        server.ask_as(&ada, query)["data"]["user"]["relation"]["status"].take()
+    };
+    for number in 0..2 {
+        let (mutation, missed) = [("follow", "FOLLOWER"), ("unfollow", "NONE")][number];
+        redis.raw::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+        assert_eq!(change_relation(&server, &ben, mutation, &id), json!([]));
+        assert_eq!(
+            socket.receive().await,
+            json!({ "id": "r", "type": "next", "payload": { "data": { "relationChanged": { "__typename": "RelationsReset" } } } })
+        );
+        assert_eq!(status(), missed, "a client that reads after the reset sees the missed change");
+    }
+    // The signals of a slow machine may have arrived after all.
+    assert_eq!(change_relation(&server, &ben, "follow", &id), json!([]));
+    let mut event = Value::Null;
+    while event["relation"]["status"] != "FOLLOWER" {
+        event = socket.receive().await["payload"]["data"]["relationChanged"].take();
+        assert_eq!(event["__typename"], "RelationChanged");
+    }
+    assert!(socket.is_silent().await);
 }
 
 /// Publishes through whichever process is running, until `stop` is set. Returns the published posts, and those that
