@@ -84,7 +84,7 @@ fn large_subscription() -> String {
         write!(fields, " a{number}: author {{ id username displayName bio createdAt }}").unwrap();
     }
     format!(
-        "subscription ($after: String) {{ timeline(after: $after) {{ ... on PostAdded {{ cursor post {{ content {fields} }} }} }} }}"
+        "subscription ($after: String) {{ timeline(after: $after) {{ ... on PostAdded {{ cursor edge {{ node {{ content {fields} }} }} }} }} }}"
     )
 }
 

@@ -90,8 +90,7 @@ async fn watch(address: String, token: String, count: usize, published: Publishe
     let say = |message: Value| Message::text(message.to_string());
     let payload = json!({ "Authorization": format!("Bearer {token}") });
     socket.send(say(json!({ "type": "connection_init", "payload": payload }))).await.unwrap();
-    let query =
-        "subscription { timeline { ... on PostAdded { cursor post { content author { username } } } } }";
+    let query = "subscription { timeline { ... on PostAdded { cursor edge { node { content author { username } } } } } }";
     socket.send(say(json!({ "id": "1", "type": "subscribe", "payload": { "query": query } }))).await.unwrap();
     let mut seen = Vec::new();
     while seen.len() < count {
@@ -99,8 +98,11 @@ async fn watch(address: String, token: String, count: usize, published: Publishe
         let Message::Text(text) = message.unwrap().unwrap() else { continue };
         let heard: Value = serde_json::from_str(&text).unwrap();
         if heard["type"] == "next" {
-            let number: usize =
-                heard["payload"]["data"]["timeline"]["post"]["content"].as_str().unwrap().parse().unwrap();
+            let number: usize = heard["payload"]["data"]["timeline"]["edge"]["node"]["content"]
+                .as_str()
+                .unwrap()
+                .parse()
+                .unwrap();
             seen.push((number, published.lock().unwrap()[number].elapsed()));
         }
     }

@@ -248,5 +248,5 @@ fn in_schema() -> Vec<String> {
         let sized = object.fields.values().filter(|field| field.directives.get("listSize").is_some());
         sized.map(|field| format!("{}.{}", object.name, field.name))
     });
-    lists.filter(|name| !name.ends_with(".userErrors") && name != "PostAdded.repostedBy").collect()
+    lists.filter(|name| !name.ends_with(".userErrors")).collect()
 }

@@ -24,7 +24,6 @@ use crate::graphql::types::event::{
     PostAdded, PostRemoved, RelationChanged, RelationEvent, RelationsReset, RepostRemoved, TimelineEvent,
     TimelineReset,
 };
-use crate::graphql::types::post::Post;
 use crate::graphql::types::recovery::PendingRecovery;
 use crate::graphql::types::selection::{relation_selection, user_selection};
 use crate::graphql::types::user::User;
@@ -51,14 +50,8 @@ impl Subscription {
         let scope = Scope::of(context);
         let list = ListOf { kind: Timeline, owner: scope.viewer().signed_in()?.user };
         let seen = after.map(|cursor| cursor::parse("after", list, &cursor)).transpose()?;
-        let selected = Selected::of(context);
-        let edge = selected.field("edge");
-        let author = user_selection(&[
-            selected.field("post").field("author"),
-            selected.field("repostedBy"),
-            edge.field("node").field("author"),
-            edge.field("repostedBy"),
-        ]);
+        let edge = Selected::of(context).field("edge");
+        let author = user_selection(&[edge.field("node").field("author"), edge.field("repostedBy")]);
         let replies = replies.unwrap_or_default().into();
         let seen = seen.map(|TimelinePosition { seen, .. }| seen);
         let watch = scope.app.watch_timeline(scope.viewer(), seen, author.fields, replies).await?;
@@ -80,13 +73,8 @@ impl Subscription {
             Ok(match event {
                 live::TimelineEvent::Added(entry) => {
                     let scope = scope.for_event();
-                    let user = |user| User::visible(&scope, user);
-                    TimelineEvent::Added(PostAdded {
-                        cursor: cursor(entry.id),
-                        edge: Box::new(PostEdge::added(&scope, list, position(entry.id), &entry)),
-                        post: Post::new(&scope, entry.post, user(entry.author)),
-                        reposted_by: entry.reposted_by.into_iter().map(user).collect(),
-                    })
+                    let edge = Box::new(PostEdge::added(&scope, list, position(entry.id), &entry));
+                    TimelineEvent::Added(PostAdded { cursor: cursor(entry.id), edge })
                 }
                 live::TimelineEvent::Reset => TimelineEvent::Reset(TimelineReset {
                     cursor: cursor::print(list, &TimelinePosition::below(seen)),

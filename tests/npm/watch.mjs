@@ -23,7 +23,7 @@ const clients = {
 };
 
 const query = `subscription ($after: String) {
-  timeline(after: $after) { ... on PostAdded { cursor post { content author { username } } } }
+  timeline(after: $after) { ... on PostAdded { cursor edge { node { content author { username } } } } }
 }`;
 
 async function publish(content) {
@@ -50,9 +50,9 @@ async function watch(after, count, contents) {
   for (let number = 0; number < count; number += 1) {
     const { value, done } = await events.next();
     if (done || value.errors) throw new Error(JSON.stringify(value));
-    const { post, ...event } = value.data.timeline;
+    const { edge, ...event } = value.data.timeline;
     cursor = event.cursor;
-    console.log(`${post.author.username}: ${post.content}`);
+    console.log(`${edge.node.author.username}: ${edge.node.content}`);
   }
   await publishing;
   await events.return();

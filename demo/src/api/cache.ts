@@ -151,7 +151,7 @@ type RelationEvent = {
 };
 type TimelineChanged = {
   timeline:
-    | { __typename: "PostAdded"; post: { id: string }; repostedBy: { id: string }[] }
+    | { __typename: "PostAdded"; edge: { node: { id: string }; repostedBy: { id: string }[] } }
     | { __typename: "PostRemoved"; postId: string }
     | { __typename: "RepostRemoved"; postId: string; userId: string };
 };
@@ -179,8 +179,9 @@ const onEvent: UpdateResolver<TimelineChanged> = ({ timeline: event }, _input, c
   }
   // After a reset, the timeline is read again.
   if (event.__typename !== "PostAdded") return;
-  const [reposter] = event.repostedBy;
-  addReceived(cache, `Post:${event.post.id}`, reposter && `User:${reposter.id}`);
+  const { node, repostedBy } = event.edge;
+  const [reposter] = repostedBy;
+  addReceived(cache, `Post:${node.id}`, reposter && `User:${reposter.id}`);
 };
 
 const onUnfollow: UpdateResolver<object, Input> = (_response, { input }, cache) => {

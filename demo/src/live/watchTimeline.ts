@@ -16,19 +16,22 @@ const TimelineEvents = graphql(`
       __typename
       cursor
       ... on PostAdded {
-        post {
-          id
-          createdAt
-          author {
+        edge {
+          cursor
+          node {
             id
-            isViewer
+            createdAt
+            author {
+              id
+              isViewer
+            }
+            ...PostCard
+            ...ReferredCounts
           }
-          ...PostCard
-          ...ReferredCounts
-        }
-        repostedBy {
-          id
-          ...Reposter
+          repostedBy {
+            id
+            ...Reposter
+          }
         }
       }
       ... on PostRemoved {

@@ -2,11 +2,8 @@
 
 use async_graphql::{ID, Interface, SimpleObject};
 
-use crate::graphql::directive::list_size;
 use crate::graphql::types::connection::post::PostEdge;
-use crate::graphql::types::post::Post;
 use crate::graphql::types::relation::Relation;
-use crate::graphql::types::user::User;
 use crate::graphql::types::viewer::Viewer;
 
 /// A change to the viewer's home timeline.
@@ -36,12 +33,6 @@ pub(in crate::graphql) struct PostAdded {
     /// The added entry. If a repost put the post into the timeline, `repostedBy` is the user who has reposted it: another
     /// repost of the same post sends another event, with the same `key`.
     pub(in crate::graphql) edge: Box<PostEdge>,
-    /// The added post; the same as the node of `edge`.
-    pub(in crate::graphql) post: Post,
-    /// The followed user whose repost put the post into the timeline; empty if it is there as its author's own. The same as
-    /// `repostedBy` of `edge`.
-    #[graphql(directive = list_size::apply(Some(1), None, None, None))]
-    pub(in crate::graphql) reposted_by: Vec<User>,
 }
 
 /// An event sent when a post in the timeline is deleted. The client may never have received the post.

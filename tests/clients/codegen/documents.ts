@@ -126,9 +126,17 @@ export const TimelineEvents = graphql(`
       __typename
       cursor
       ... on PostAdded {
-        post {
-          id
-          content
+        edge {
+          key
+          positions
+          listedAt
+          node {
+            id
+            content
+          }
+          repostedBy {
+            username
+          }
         }
       }
       ... on PostRemoved {

@@ -102,7 +102,7 @@ async function publish(client: Client, content: string): Promise<void> {
 function describe(event: TimelineEventsSubscription["timeline"]): string {
   switch (event.__typename) {
     case "PostAdded":
-      return `came: ${event.post.content}`;
+      return `came: ${event.edge.node.content}`;
     case "PostRemoved":
       return "went";
     case "RepostRemoved":
@@ -117,7 +117,7 @@ async function watch(client: Client, after: string | null): Promise<void> {
   for await (const { timeline: event } of client.subscribe(TimelineEvents, { after })) {
     console.log(describe(event));
     if (event.__typename === "PostRemoved") return;
-    if (event.__typename === "PostAdded") await client.execute(DeletePost, { postId: event.post.id });
+    if (event.__typename === "PostAdded") await client.execute(DeletePost, { postId: event.edge.node.id });
   }
 }
 

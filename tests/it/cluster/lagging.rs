@@ -76,7 +76,7 @@ async fn number_of_new_post(server: &Server, token: &str, content: &str) -> u64 
 async fn wait_for_event(socket: &mut Socket, content: &str) {
     loop {
         let event = socket.receive().await;
-        let received = event["payload"]["data"]["timeline"]["post"]["content"].as_str();
+        let received = event["payload"]["data"]["timeline"]["edge"]["node"]["content"].as_str();
         if received.unwrap_or_else(|| panic!("{event}")) == content {
             return;
         }

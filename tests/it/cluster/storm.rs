@@ -161,7 +161,7 @@ pub(crate) async fn storm(server: &Server, disturb: impl FnOnce(&Storm<'_>) + Se
         watches.spawn(async move {
             loop {
                 let event = socket.receive().await;
-                let post = event["payload"]["data"]["timeline"]["post"]["content"].as_str();
+                let post = event["payload"]["data"]["timeline"]["edge"]["node"]["content"].as_str();
                 let content = post.map_or_else(|| event.to_string(), str::to_owned);
                 lock(&received).push((reader, content, now()));
             }

@@ -70,7 +70,7 @@ async fn watchers_of_a_cluster_are_told() {
     // Pushed, and then pulled.
     for (content, fan) in [("one", Some(&eve)), ("two", None), ("three", None)] {
         publish(&one, &ben, content);
-        assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], content);
+        assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["edge"]["node"]["content"], content);
         if let Some(fan) = fan {
             follow(&one, fan, "ben");
         }
@@ -310,7 +310,11 @@ async fn tell(server: &Server, socket: &mut Socket, authors: [&String; 2], numbe
         *number += 1;
         publish_in_the_end(server, author, &number.to_string()).await;
         let event = socket.receive().await;
-        assert_eq!(event["payload"]["data"]["timeline"]["post"]["content"], number.to_string(), "{event}");
+        assert_eq!(
+            event["payload"]["data"]["timeline"]["edge"]["node"]["content"],
+            number.to_string(),
+            "{event}"
+        );
     }
 }
 

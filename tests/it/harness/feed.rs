@@ -7,7 +7,7 @@ use crate::harness::wait::eventually_async;
 
 /// Watches the viewer's timeline.
 pub(crate) const TIMELINE: &str = "subscription ($after: String) { timeline(after: $after) {
-    __typename cursor ... on PostAdded { post { id content author { username relation { status } } } }
+    __typename cursor ... on PostAdded { edge { node { id content author { username relation { status } } } } }
     ... on PostRemoved { postId } } }";
 
 /// Publishes a post, and returns its id.

@@ -166,7 +166,9 @@ async fn every_stop_of_the_tour_does_what_it_shows() {
             "unfollow" => assert!(text.contains("\"FOLLOWER\""), "{text}"),
             "block" => assert!(!text.contains("\"blockedSince\":null"), "{text}"),
             "a-blocked-user" => assert_eq!(response["data"]["user"]["posts"]["totalCount"], 0, "{text}"),
-            "unblock" => assert!(response["data"]["unblock"]["user"]["postCount"].as_u64() > Some(0), "{text}"),
+            "unblock" => {
+                assert!(response["data"]["unblock"]["user"]["postCount"].as_u64() > Some(0), "{text}");
+            }
             "request" => assert!(!text.contains("\"requestedSince\":null"), "{text}"),
             "reply" => {
                 assert!(text.contains("MentionSegment") && text.contains("\"replyCount\":1"), "{text}");

@@ -62,7 +62,8 @@ async fn live_updates_leave_out_the_posts_of_a_user_on_the_other_side_of_a_block
     }
     let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
     socket.watch_timeline(&other, TIMELINE, Value::Null).await;
-    let content = |received: &Value| received["payload"]["data"]["timeline"]["post"]["content"].clone();
+    let content =
+        |received: &Value| received["payload"]["data"]["timeline"]["edge"]["node"]["content"].clone();
     let kind = |received: &Value| received["payload"]["data"]["timeline"]["__typename"].clone();
     // Ada's own block resets her timeline; she does not notice Ben's.
     for (blocker, blocked, is_own) in [(&ada, &ben, true), (&ben, &ada, false)] {

@@ -50,7 +50,7 @@ async fn events_come_over_plain_http() {
     publish(&server, &ben, "now");
     assert_eq!(line(&mut feed, "event").unwrap(), "event: next");
     let data: Value = serde_json::from_str(&line(&mut feed, "data: ").unwrap()[6..]).unwrap();
-    assert_eq!(data["data"]["timeline"]["post"]["content"], "now");
+    assert_eq!(data["data"]["timeline"]["edge"]["node"]["content"], "now");
     // The session ends, and so do the events.
     server.ask_as(&ada, "mutation { logout { userErrors { code } } }");
     let data: Value = serde_json::from_str(&line(&mut feed, "data: ").unwrap()[6..]).unwrap();
@@ -91,7 +91,7 @@ async fn operations_over_sockets_and_streams_are_charged() {
     assert_eq!(socket.receive().await["type"], "complete");
     for query in [
         large,
-        "subscription { timeline { ... on PostAdded { post { author { followers { nodes { id } } } } } } }",
+        "subscription { timeline { ... on PostAdded { edge { node { author { followers { nodes { id } } } } } } } }",
     ] {
         socket.subscribe("2", query, Value::Null).await;
         let received = socket.receive().await;

@@ -71,7 +71,8 @@ async fn live_updates_leave_out_the_posts_of_a_muted_user() {
     let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
     socket.watch_timeline(&other, TIMELINE, Value::Null).await;
     publish(&one, &ben, "before");
-    let content = |received: &Value| received["payload"]["data"]["timeline"]["post"]["content"].clone();
+    let content =
+        |received: &Value| received["payload"]["data"]["timeline"]["edge"]["node"]["content"].clone();
     assert_eq!(content(&socket.receive().await), "before");
     let kind = |received: &Value| received["payload"]["data"]["timeline"]["__typename"].clone();
     change(&one, &ada, "mute", "ben");

@@ -32,13 +32,13 @@ async fn a_server_follows_the_master_that_sentinel_names() {
     let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
     socket.watch_timeline(&server, TIMELINE, Value::Null).await;
     publish(&server, &ben, "one");
-    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "one");
+    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["edge"]["node"]["content"], "one");
 
     // The old master lives on, as a replica.
     watched.fail_over();
     watched.wait_for_master(1);
     wait_for_writes(&server, &ben);
-    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "again");
+    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["edge"]["node"]["content"], "again");
     assert!(eventually(|| watched.clients_of(0).is_empty()), "{:?}", watched.clients_of(0));
 
     // Sentinel lets some time pass between failovers.
@@ -46,7 +46,7 @@ async fn a_server_follows_the_master_that_sentinel_names() {
     watched.servers[1].kill();
     watched.wait_for_master(0);
     wait_for_writes(&server, &ben);
-    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "again");
+    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["edge"]["node"]["content"], "again");
     assert!(server.has_user("ada"));
 }
 

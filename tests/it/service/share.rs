@@ -118,7 +118,7 @@ async fn receive_everywhere(sockets: &mut [Socket], content: &str) {
     for socket in sockets {
         for _ in 0..60 {
             let received = socket.receive().await;
-            assert_eq!(received["payload"]["data"]["timeline"]["post"]["content"], content);
+            assert_eq!(received["payload"]["data"]["timeline"]["edge"]["node"]["content"], content);
         }
         assert!(socket.is_silent().await);
     }
@@ -133,8 +133,7 @@ async fn watches_that_wait_for_tokens_wait_in_turn() {
     publish(&server, &ben, "start");
     let start = cursor(&server, &token);
     let mut socket = Socket::acknowledged(&server, Some(&token)).await;
-    let query =
-        "subscription ($after: String) { timeline(after: $after) { ... on PostAdded { post { content } } } }";
+    let query = "subscription ($after: String) { timeline(after: $after) { ... on PostAdded { edge { node { content } } } } }";
     let before = server.round_trips("authenticate");
     for number in 0..20 {
         socket.subscribe(&number.to_string(), query, json!({ "after": start })).await;
@@ -147,7 +146,7 @@ async fn watches_that_wait_for_tokens_wait_in_turn() {
     publish(&server, &ben, "one");
     let before = server.round_trips("charge event");
     for _ in 0..20 {
-        assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "one");
+        assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["edge"]["node"]["content"], "one");
     }
     let taken = server.round_trips("charge event") - before;
     assert!(taken <= 45, "20 events have taken tokens {taken} times");
@@ -275,7 +274,8 @@ async fn the_total_size_of_the_documents_of_a_socket_is_limited() {
         write!(authors, " a{alias}: author {{ {fields} relation {{ status user {{ {fields} }} }} }}")
             .unwrap();
     }
-    let query = format!("subscription {{ timeline {{ ... on PostAdded {{ post {{ {authors} }} }} }} }}");
+    let query =
+        format!("subscription {{ timeline {{ ... on PostAdded {{ edge {{ node {{ {authors} }} }} }} }} }}");
     for number in 0..100 {
         socket.subscribe(&number.to_string(), &query, Value::Null).await;
     }

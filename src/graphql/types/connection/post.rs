@@ -39,7 +39,7 @@ pub(in crate::graphql) type PostEdge = Edge<PostPosition, Post, PostEntry>;
 
 /// What an entry of a list of posts shows besides the post.
 pub(in crate::graphql) struct PostEntry {
-    /// The post that stands for the entry.
+    /// The post that identifies the entry.
     key: PostId,
     /// The ids of the posts and reposts that put the post here, newest first.
     ids: Vec<PostId>,
@@ -116,7 +116,7 @@ edge! {
     PostEdge, Public, "The listed post.": Post;
 
     /// Identifies the entry in its list, at each read and in events: equal keys are the same entry. It is no id of an
-    /// object. In a home timeline, it stands for the post, whoever reposts it: if a list has two entries with the same
+    /// object. In a home timeline, it identifies the post, whoever reposts it: if a list has two entries with the same
     /// key, as when a post is reposted between two pages, keep the newer.
     value key "key": String = |edge| GlobalId::Post(edge.extra.key).print().0;
     resolver "its entries pay before they are made" {
