@@ -15,6 +15,8 @@ const config: CodegenConfig = {
       },
       config: {
         documentMode: "string",
+        // The type checker then requires code for values that a later version of the server adds.
+        futureProofEnums: true,
         scalars: { ID: "string", Date: "string", DateTime: "string" },
         strictScalars: true,
         useTypeImports: true,

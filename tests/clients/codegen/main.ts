@@ -33,11 +33,15 @@ const RELATION_LABELS: Record<RelationStatus, string> = {
   FOLLOWING: "followed",
   FOLLOWER: "a follower",
   MUTUAL: "followed both ways",
+  "%future added value": "a relation unknown to this client",
 };
+
+/** Returns the label of a relation, of which a later version of the server may have others. */
+const labelOf = (status: RelationStatus) => RELATION_LABELS[status] ?? RELATION_LABELS["%future added value"];
 
 function nameAuthor(masked: FragmentType<typeof AuthorParts>): string {
   const { username, relation, mutuals } = unmask(AuthorParts, masked);
-  const label = relation ? RELATION_LABELS[relation.status] : "the viewer";
+  const label = relation ? labelOf(relation.status) : "the viewer";
   const names = mutuals ? mutuals.nodes.map((user) => user.username).join(" ") || "none" : "not loaded";
   return `${username} (${label}; mutuals: ${names})`;
 }
@@ -109,6 +113,10 @@ function describe(event: TimelineEventsSubscription["timeline"]): string {
       return "is no longer reposted";
     case "TimelineReset":
       return "is to be read again";
+    default:
+      // A later version of the server may send events of other kinds.
+      event satisfies never;
+      return "something else happened";
   }
 }
 

@@ -5,16 +5,20 @@ use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::harness::program::{outcome, stdout_of};
 use crate::harness::server::{Server, eventually};
+use crate::harness::wait::LIMIT;
 use crate::harness::world::{PASSWORD, Redis};
 
 #[path = "../../clients/rust/client.rs"]
 mod client;
+#[path = "../../clients/older/client.rs"]
+mod older;
 
 const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients");
 const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.graphql");
@@ -32,11 +36,13 @@ static RELAY: LazyLock<()> = LazyLock::new(|| {
     stdout_of(&mut script("relay:generate", &[]));
 });
 
-/// A program in the environment of `tests/clients/python`.
-fn python(program: &str, arguments: &[&str]) -> Command {
+/// A program in the environment of `tests/clients/python`, run in one of the folders with clients.
+fn python(folder: &str, program: &str, arguments: &[&str]) -> Command {
     let mut command =
         Command::new(format!("{}/target/clients/python/bin/{program}", env!("CARGO_MANIFEST_DIR")));
-    command.args(arguments).current_dir(format!("{DIRECTORY}/python"));
+    command.args(arguments).current_dir(format!("{DIRECTORY}/{folder}"));
+    // The plugin of the generator.
+    command.env("PYTHONPATH", format!("{DIRECTORY}/python"));
     command
 }
 
@@ -143,6 +149,13 @@ fn relay_pages_through_a_connection_refetches_by_id_and_rolls_back_rejected_foll
     assert_eq!(pages, expected);
 }
 
+/// Signs a user of the small world in, and returns the token.
+fn sign_in(server: &Server, username: &str) -> String {
+    let input = format!("username: \"{username}\", password: \"{PASSWORD}\"");
+    let login = server.ask(&format!("mutation {{ login(input: {{ {input} }}) {{ token }} }}"));
+    login["data"]["login"]["token"].as_str().expect("is signed in").to_owned()
+}
+
 /// Ben, who follows and unfollows Ada on a server of his own, which counts his requests.
 struct Ben {
     server: Server,
@@ -153,9 +166,7 @@ struct Ben {
 impl Ben {
     fn over(redis: &Redis) -> Self {
         let server = Server::over(redis, &[]);
-        let input = format!("username: \"ben\", password: \"{PASSWORD}\"");
-        let login = server.ask(&format!("mutation {{ login(input: {{ {input} }}) {{ token }} }}"));
-        let token = login["data"]["login"]["token"].as_str().expect("is signed in").to_owned();
+        let token = sign_in(&server, "ben");
         let ada = server.ask("{ user(by: { username: \"ada\" }) { id } }")["data"]["user"]["id"].take();
         Self { server, token, ada }
     }
@@ -267,8 +278,8 @@ fn types_are_inferred_from_the_text_of_a_query() {
 
 #[test]
 fn a_typed_client_is_generated_for_python() {
-    stdout_of(&mut python("ariadne-codegen", &[]));
-    stdout_of(&mut python("mypy", &[]));
+    stdout_of(&mut python("python", "ariadne-codegen", &[]));
+    stdout_of(&mut python("python", "mypy", &[]));
     let redis = world_with_reposts();
     let server = Server::over(&redis, &[]);
     let expected = "\
@@ -278,7 +289,8 @@ fn a_typed_client_is_generated_for_python() {
         ben (MUTUAL, followed when this was written; mutuals: cem ada): two\n\
         \x20 cem: three\n\
         ben (MUTUAL, followed when this was written; mutuals: cem ada) [edited]: One\n";
-    assert_eq!(stdout_of(&mut python("python", &["main.py", &server.url(), "ada", PASSWORD])), expected);
+    let arguments = ["main.py", &server.url(), "ada", PASSWORD];
+    assert_eq!(stdout_of(&mut python("python", "python", &arguments)), expected);
 }
 
 #[test]
@@ -296,6 +308,66 @@ fn a_client_in_rust_is_derived_from_the_schema() {
         "ben (followed both ways; mutuals: cem ada) [edited]: One",
     ];
     assert_eq!(feed, expected);
+}
+
+/// Returns the lines of a program as it prints them.
+fn lines_of(mut program: Command) -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        let mut program = program.stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = BufReader::new(program.stdout.take().unwrap());
+        stdout.lines().map(Result::unwrap).for_each(|line| drop(sender.send(line)));
+        assert!(program.wait().unwrap().success());
+    });
+    lines
+}
+
+/// Returns the lines of the client in Rust as it shows them.
+fn lines_of_older(url: String, token: String, cursor: String) -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        let relation = older::read_relation(&url, &token, "ben").unwrap().expect("is another user");
+        sender.send(relation.to_owned()).unwrap();
+        older::watch_timeline(&url, &token, &cursor, |line| sender.send(line).unwrap()).unwrap();
+    });
+    lines
+}
+
+#[test]
+fn clients_of_an_earlier_version_outlive_new_values_of_enums_and_new_kinds_of_events() {
+    // The earlier version breaks nothing but what it did not know: `RelationStatus.MUTUAL` and `TimelineReset`.
+    let (is_accepted, stdout) = outcome(&mut script("changes", &[SCHEMA, CHANGELOG, "older/schema.graphql"]));
+    assert!(is_accepted, "{stdout}");
+    stdout_of(&mut script("older:generate", &[]));
+    stdout_of(&mut python("older/python", "ariadne-codegen", &[]));
+    stdout_of(&mut python("older/python", "mypy", &[]));
+    let redis = small_world();
+    let server = Server::over(&redis, &[]);
+    let (ada, ben) = (sign_in(&server, "ada"), sign_in(&server, "ben"));
+    let eve = server.ask("{ user(by: { username: \"eve\" }) { id } }")["data"]["user"]["id"].take();
+    let change = |token: &str, field: &str| {
+        let response = server.ask_as(token, &format!("mutation {{ {field} {{ userErrors {{ code }} }} }}"));
+        assert!(response.get("errors").is_none(), "{response}");
+    };
+    let url = server.url();
+    for client in ["typescript", "python", "rust"] {
+        let mut viewer = server.ask_as(&ada, "{ viewer { timeline { liveCursor } } }");
+        let cursor = viewer["data"]["viewer"]["timeline"]["liveCursor"].take();
+        let cursor = cursor.as_str().unwrap();
+        let lines = match client {
+            "typescript" => lines_of(script("older", &[&url, &ada, "ben", cursor])),
+            "python" => lines_of(python("older/python", "python", &["main.py", &url, &ada, "ben", cursor])),
+            _ => lines_of_older(url.clone(), ada.clone(), cursor.to_owned()),
+        };
+        let next = || lines.recv_timeout(LIMIT);
+        assert_eq!(next().as_deref(), Ok("a relation unknown to this client"), "{client}");
+        change(&ada, &format!("mute(input: {{ userId: {eve} }})"));
+        assert_eq!(next().as_deref(), Ok("something else happened"), "{client}");
+        change(&ben, "publish(input: { content: \"last\" })");
+        assert_eq!(next().as_deref(), Ok("came: last"), "{client}");
+        assert_eq!(next(), Err(RecvTimeoutError::Disconnected), "{client}");
+        change(&ada, &format!("unmute(input: {{ userId: {eve} }})"));
+    }
 }
 
 #[test]
