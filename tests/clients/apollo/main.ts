@@ -58,7 +58,10 @@ function openPage({ client }: Session, username: string): Page {
       });
     },
     watch: () => {
-      const subscription = client.subscribe({ query: RelationChanged }).subscribe({});
+      const subscription = client.subscribe({ query: RelationChanged }).subscribe(({ data }) => {
+        // Changes may have been missed: read the shown relations again.
+        if (data?.relationChanged.__typename === "RelationsReset") void client.refetchQueries({ include: "active" });
+      });
       return () => subscription.unsubscribe();
     },
   };

@@ -82,8 +82,18 @@ export function watchRelations(environment: Environment): () => void {
             status
           }
         }
+        ... on RelationsReset {
+          __typename
+        }
       }
     }
   `;
-  return requestSubscription<changesWatchSubscription>(environment, { subscription, variables: {} }).dispose;
+  return requestSubscription<changesWatchSubscription>(environment, {
+    subscription,
+    variables: {},
+    updater: (store, response) => {
+      // Changes may have been missed: what is shown next is read again.
+      if (response?.relationChanged.__typename === "RelationsReset") store.invalidateStore();
+    },
+  }).dispose;
 }

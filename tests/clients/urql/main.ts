@@ -28,6 +28,12 @@ function openPage(client: Client, username: string): Page {
     if (data) shown.timeline = data.viewer?.timeline;
   });
   const target = () => ({ userId: shown.profile?.id ?? "" });
+  const refetch = () => {
+    const requestPolicy = "network-only";
+    void client.query(Own, {}, { requestPolicy }).toPromise();
+    void client.query(Profile, { username }, { requestPolicy }).toPromise();
+    void client.query(Timeline, {}, { requestPolicy }).toPromise();
+  };
   return {
     text: () => format(shown),
     follow: async () => {
@@ -39,7 +45,13 @@ function openPage(client: Client, username: string): Page {
     publish: async (content) => {
       await client.mutation(Publish, { content });
     },
-    watch: () => client.subscription(RelationChanged, {}).subscribe(() => {}).unsubscribe,
+    watch: () => {
+      const watched = client.subscription(RelationChanged, {}).subscribe(({ data }) => {
+        // Changes may have been missed: read the shown relations again.
+        if (data?.relationChanged.__typename === "RelationsReset") refetch();
+      });
+      return watched.unsubscribe;
+    },
   };
 }
 
