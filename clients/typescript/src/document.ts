@@ -1,0 +1,48 @@
+import type { GraphQLFailure } from "./error.ts";
+
+/**
+ * A document with the types of its data and variables: what graphql-codegen's client preset, gql.tada and
+ * `TypedDocumentNode` generate, or a string.
+ */
+export interface Document<Data = unknown, Variables = unknown> {
+  __apiType?: (variables: Variables) => Data;
+}
+
+/** What is sent to the server: a document, or the hash of a trusted document, with its variables. */
+export interface Operation {
+  readonly query?: string | undefined;
+  /** The id of a trusted document, such as `sha256:…`. */
+  readonly documentId?: string | undefined;
+  readonly operationName?: string | undefined;
+  readonly variables?: { readonly [name: string]: unknown } | undefined;
+  readonly extensions?: { readonly [name: string]: unknown } | undefined;
+}
+
+/** A response, or an event of a subscription. */
+export interface Result<Data = unknown> {
+  readonly data?: Data | null | undefined;
+  readonly errors?: readonly GraphQLFailure[] | undefined;
+}
+
+/** The forms in which generators keep the text of a document. */
+interface Source {
+  loc?: { source: { body: string } };
+  __meta__?: { hash?: string };
+}
+
+/**
+ * Returns the operation of a document. `print` turns a syntax tree into text; documents that keep their text need none.
+ */
+export function operationOf(
+  document: Document<unknown, never> | string,
+  variables: object | undefined,
+  print?: (document: never) => string,
+): Operation {
+  const source = document as Source;
+  const isText = typeof document === "string" || document instanceof String;
+  const query = isText ? String(document) : (source.loc?.source.body ?? print?.(document as never));
+  // With `persistedDocuments: { mode: "replaceDocumentWithHash" }`, the text is empty.
+  const documentId = query ? undefined : source.__meta__?.hash;
+  if (!query && !documentId) throw new TypeError("The document has no text: pass `print` of graphql to createFanfold.");
+  return { ...(query ? { query } : { documentId }), variables: (variables ?? {}) as Record<string, unknown> };
+}

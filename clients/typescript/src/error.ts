@@ -1,0 +1,51 @@
+/** An entry of a response's `errors`. */
+export interface GraphQLFailure {
+  readonly message: string;
+  readonly path?: readonly (string | number)[] | undefined;
+  readonly extensions?: { readonly [key: string]: unknown } | undefined;
+}
+
+/** The codes after which the same request may succeed later. */
+const TRANSIENT = ["RATE_LIMITED", "TIMEOUT", "UNAVAILABLE"];
+
+/**
+ * A failure between the client and the server: a request that was not executed, a field that failed, a rejected
+ * subscription, or a lost connection. Errors to show at the fields of a form are `userErrors` of payloads instead.
+ */
+export class FanfoldError extends Error {
+  override readonly name = "FanfoldError";
+  /**
+   * The first error's code, one of the schema's `ErrorCode`, which may grow; undefined if the server was not reached.
+   */
+  readonly code: string | undefined;
+  /** The delay that the server demands before a retry, in seconds; 0 if it demands none. */
+  readonly retryAfterSeconds: number;
+  /** True if the same request may succeed later. Whether a mutation was executed is not known after a lost connection. */
+  readonly isTransient: boolean;
+
+  /** @param failures The response's errors; empty if the server was not reached. */
+  constructor(
+    message: string,
+    readonly failures: readonly GraphQLFailure[] = [],
+    options?: { cause?: unknown },
+  ) {
+    super(message, options);
+    const codes = failures.map(({ extensions }) => extensions?.["code"]);
+    const delays = failures.map(({ extensions }) => Number(extensions?.["retryAfterSeconds"]) || 0);
+    this.code = codes[0] as string | undefined;
+    this.retryAfterSeconds = Math.max(0, ...delays);
+    this.isTransient = failures.length === 0 || codes.some((code) => TRANSIENT.includes(code as string));
+  }
+}
+
+/** Returns the error of a response's `errors`. */
+export const rejection = (failures: readonly GraphQLFailure[]): FanfoldError =>
+  new FanfoldError(failures.map(({ message }) => message).join(" "), failures);
+
+/** Returns the error of a request or connection that has not reached the server. */
+export const unreachable = (cause: unknown): FanfoldError =>
+  cause instanceof FanfoldError ? cause : new FanfoldError("The server cannot be reached.", [], { cause });
+
+/** True if the error says that the token is missing, invalid or expired. */
+export const isUnauthenticated = (failures: readonly GraphQLFailure[] | undefined): boolean =>
+  !!failures?.some(({ extensions }) => extensions?.["code"] === "UNAUTHENTICATED");

@@ -1,0 +1,203 @@
+import { type Document, type Operation, operationOf, type Result } from "./document.ts";
+import { FanfoldError, rejection, unreachable } from "./error.ts";
+import { execute, send } from "./http.ts";
+import { createShown, type RelationEvent, type RelationSource, type Shown, watchRelations } from "./relations.ts";
+import { openSession, type TokenSource } from "./session.ts";
+import { type Connection, openSocket, type Sink } from "./socket.ts";
+import type { Store } from "./store.ts";
+import { type CursorEvent, type TimelineSource, type Watch, watchTimeline } from "./timeline.ts";
+import type { TokenStore } from "./token.ts";
+
+/** The interval of pings, and the time after which a request has failed, in milliseconds. */
+const KEEP_ALIVE = 10_000;
+const TIMEOUT = 30_000;
+
+/** The options of {@link createFanfold}. */
+export interface FanfoldOptions {
+  /** The URL of the API, such as `https://social.example/graphql`; on a page of the same site also `/graphql`. */
+  readonly url: string;
+  /** Where the token is kept, or what issues the tokens of another application. By default, in memory. */
+  readonly token?: TokenStore | TokenSource;
+  /** The interval of pings, in milliseconds; after 1.5 intervals of silence, the client reconnects. Default 10,000. */
+  readonly keepAlive?: number;
+  /** The time after which a request without a response has failed, in milliseconds. Default 30,000. */
+  readonly timeout?: number;
+  /** Turns documents into text: `print` of graphql. Only needed for documents that are syntax trees without their text. */
+  readonly print?: (document: never) => string;
+  /** The WebSocket class, where there is no global one. */
+  readonly webSocket?: unknown;
+}
+
+/** An error of a payload, to show to the user. */
+export interface UserError {
+  /** One of the schema's `UserErrorCode`, which may grow. */
+  readonly code: string;
+  /** The violated rule, as a sentence. */
+  readonly message: string;
+  readonly field?: readonly string[] | null | undefined;
+  readonly limit?: number | null | undefined;
+  readonly retryAfterSeconds?: number | null | undefined;
+}
+
+/** The data of a response, in which failed fields are null, and their error. */
+export interface Response<Data> {
+  readonly data: Data;
+  readonly error?: FanfoldError;
+}
+
+/** A live timeline without a cache: see {@link TimelineSource}. */
+export interface TimelineEvents<E extends CursorEvent> extends Omit<TimelineSource<E>, "subscribe"> {
+  /** The subscription, with the variable `$after: String`. */
+  readonly events: Document<{ timeline: E }, { after?: string | null }>;
+}
+
+/** Live relations without a cache: see {@link RelationSource}. */
+export interface RelationEvents<E extends RelationEvent> extends Omit<RelationSource<E>, "subscribe"> {
+  readonly events: Document<{ relationChanged: E }, Record<string, never>>;
+}
+
+/** A client of one server. */
+export interface Fanfold {
+  /**
+   * Executes a query or mutation. Fails with a {@link FanfoldError} if there is no data. If the server rejects the token
+   * of another application, the client gets a new one and tries once more.
+   */
+  request<Data, Variables>(
+    document: Document<Data, Variables>,
+    ...[variables]: Record<string, never> extends Variables ? [variables?: Variables] : [variables: Variables]
+  ): Promise<Response<Data>>;
+  /** Signs in with a password. Returns the errors to show to the user; empty on success. Fails as `request` does. */
+  signIn(username: string, password: string, label?: string): Promise<readonly UserError[]>;
+  /** Discards the token at once, and ends the session on the server, even if the page is closed meanwhile. */
+  signOut(): void;
+  /** Replaces the token, with that of a payload of `register`, `login` or `changePassword`. */
+  setToken(token: string | null): void;
+  /** True if there is a token that the server has not rejected. */
+  readonly signedIn: Store<boolean>;
+  readonly state: Store<Connection>;
+  /** Keeps a home timeline up to date, through lost connections, restarted servers and new sessions. */
+  timeline<E extends CursorEvent>(source: TimelineEvents<E>): Watch;
+  /** Keeps relations up to date, until the returned function is called. */
+  relations<E extends RelationEvent>(source: RelationEvents<E>): () => void;
+  /** The users whose relations `useFollow` shows. */
+  readonly shown: Shown;
+  /** Ends all subscriptions, and closes the connection. */
+  close(): void;
+
+  // For bindings:
+
+  /** Executes an operation, and returns the response as it is. */
+  execute<Data>(operation: Operation): Promise<Result<Data>>;
+  /**
+   * Subscribes, and reconnects until the returned function is called. Events with a `cursor` are resumed after the last
+   * one, by the variable `after`: none is missed, none arrives twice.
+   */
+  subscribe<Data>(operation: Operation, sink: Sink<Data>): () => void;
+  /** Withholds events while a page is read, and delivers them afterwards: they may be about its entries. */
+  hold<Value>(task: () => Promise<Value>): Promise<Value>;
+  /** As `timeline`, with a subscription through a cache. */
+  watchTimeline<E extends CursorEvent>(source: TimelineSource<E>): Watch;
+  /** As `relations`, with a subscription through a cache. */
+  watchRelations<E extends RelationEvent>(source: RelationSource<E>): () => void;
+}
+
+const SIGN_IN =
+  "mutation SignIn($input: LoginInput!) { login(input: $input) { token userErrors { code message field limit retryAfterSeconds } } }";
+const SIGN_OUT = "mutation SignOut { logout { userErrors { message } } }";
+
+type SignInData = { login: { token: string | null; userErrors: UserError[] } | null };
+
+/** Returns the data of a result, and the error of fields that have failed. */
+function responseOf<Data>({ data, errors = [] }: Result<Data>): Response<Data> {
+  if (!data) throw errors.length > 0 ? rejection(errors) : unreachable("The response has neither data nor errors.");
+  return errors.length > 0 ? { data, error: rejection(errors) } : { data };
+}
+
+/** Creates a client. It connects with the first subscription. */
+export function createFanfold(options: FanfoldOptions): Fanfold {
+  const { token, keepAlive = KEEP_ALIVE, timeout = TIMEOUT, print, webSocket } = options;
+  const url = new URL(options.url, globalThis.location?.href).href;
+  const session = openSession(token);
+  const socket = openSocket({ url, session, keepAlive, webSocket });
+  const running = new Set<() => void>();
+  /** Stops what runs when the client is closed. */
+  const track = (stop: () => void) => {
+    const own = () => {
+      running.delete(own);
+      stop();
+    };
+    running.add(own);
+    return own;
+  };
+
+  const fanfold: Fanfold = {
+    async request(document, ...[variables]) {
+      return responseOf(await fanfold.execute(operationOf(document, variables as object, print)));
+    },
+    async signIn(username, password, label = "") {
+      const variables = { input: { username, password, label } };
+      const result = send<SignInData>({ query: SIGN_IN, variables }, null, { url, timeout });
+      const { login } = responseOf(await result.catch(rethrow)).data;
+      if (login?.token) session.set(login.token);
+      return login?.userErrors ?? [];
+    },
+    signOut() {
+      const ended = session.token();
+      session.set(null);
+      // If this fails, the session lasts until it expires, but its token is discarded here.
+      const end = async () => {
+        const token = await ended;
+        if (token !== null) await send({ query: SIGN_OUT }, token, { url, timeout }, { keepalive: true });
+      };
+      end().catch(() => {});
+    },
+    setToken: session.set,
+    signedIn: session.signedIn,
+    state: socket.state,
+    shown: createShown(),
+    execute: (operation) => execute<never>(operation, { url, session, timeout }).catch(rethrow),
+    subscribe: (operation, sink) => track(socket.subscribe(operation, sink)),
+    hold: socket.hold,
+    watchTimeline(source) {
+      const report = (error: FanfoldError | undefined) => {
+        if (error && error.failures.length === 0) socket.lose();
+        source.report?.(error);
+      };
+      const watch = watchTimeline({ ...source, report }, session);
+      return { ...watch, stop: track(watch.stop) };
+    },
+    watchRelations: (source) => track(watchRelations(source, session)),
+    timeline({ events, ...source }) {
+      type E = Parameters<typeof source.apply>[0];
+      return fanfold.watchTimeline({
+        ...source,
+        subscribe: (after, { next, error }) =>
+          fanfold.subscribe<{ timeline: E }>(operationOf(events, { after }, print), {
+            next: ({ data }) => data && next(data.timeline),
+            error,
+          }),
+      });
+    },
+    relations({ events, ...source }) {
+      type E = Parameters<NonNullable<typeof source.apply>>[0];
+      return fanfold.watchRelations({
+        ...source,
+        subscribe: ({ next, error, connected }) =>
+          fanfold.subscribe<{ relationChanged: E }>(operationOf(events, {}, print), {
+            next: ({ data }) => data && next(data.relationChanged),
+            error,
+            connected,
+          }),
+      });
+    },
+    close() {
+      for (const stop of [...running]) stop();
+      socket.close();
+    },
+  };
+  return fanfold;
+}
+
+const rethrow = (cause: unknown): never => {
+  throw unreachable(cause);
+};

@@ -1,0 +1,42 @@
+import type { Operation, Result } from "./document.ts";
+import { isUnauthenticated } from "./error.ts";
+import type { Session } from "./session.ts";
+
+/** How requests are sent. */
+export interface Transport {
+  readonly url: string;
+  readonly session: Session;
+  /** The time after which a request without a response has failed, in milliseconds. */
+  readonly timeout: number;
+}
+
+/** Sends an operation with a token; null for an anonymous request. Fails if there is no response of the API. */
+export async function send<Data>(
+  operation: Operation,
+  token: string | null,
+  { url, timeout }: Pick<Transport, "url" | "timeout">,
+  options?: RequestInit,
+): Promise<Result<Data>> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/graphql-response+json",
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify(operation),
+    signal: AbortSignal.timeout(timeout),
+    ...options,
+  });
+  return (await response.json()) as Result<Data>;
+}
+
+/** Sends an operation with the session's token; once more with another one if the server has rejected it. */
+export async function execute<Data>(operation: Operation, transport: Transport): Promise<Result<Data>> {
+  const { session } = transport;
+  const token = await session.token();
+  const result = await send<Data>(operation, token, transport);
+  const isRejected = token !== null && !result.data && isUnauthenticated(result.errors);
+  // A rejected request was not executed.
+  return isRejected && (await session.reject(token)) ? send<Data>(operation, await session.token(), transport) : result;
+}
