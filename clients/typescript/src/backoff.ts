@@ -1,3 +1,5 @@
+import { listen } from "./environment.js";
+
 /** The first and the longest delay, in milliseconds. */
 const FIRST = 500;
 const LONGEST = 15_000;
@@ -19,13 +21,7 @@ export interface Backoff {
 
 export function createBackoff(): Backoff {
   let failures = 0;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let onOnline: (() => void) | undefined;
-  const cancel = () => {
-    clearTimeout(timer);
-    if (onOnline) globalThis.removeEventListener?.("online", onOnline);
-    onOnline = undefined;
-  };
+  let cancel = () => {};
   return {
     retry(attempt, demanded = 0) {
       cancel();
@@ -33,12 +29,17 @@ export function createBackoff(): Backoff {
         cancel();
         attempt();
       };
-      const longest = Math.min(FIRST * 2 ** failures, LONGEST);
-      failures += 1;
-      timer = setTimeout(run, Math.max(demanded * 1_000, longest / 2) + (Math.random() * longest) / 2);
-      if (demanded === 0) globalThis.addEventListener?.("online", (onOnline = run));
+      const longest = Math.min(FIRST * 2 ** failures++, LONGEST);
+      const timer = setTimeout(run, Math.max(demanded * 1_000, longest / 2) + (Math.random() * longest) / 2);
+      const stopListening = demanded > 0 ? () => {} : listen("online", run);
+      cancel = () => {
+        clearTimeout(timer);
+        stopListening();
+      };
     },
-    succeed: () => void (failures = 0),
-    cancel,
+    succeed() {
+      failures = 0;
+    },
+    cancel: () => cancel(),
   };
 }

@@ -1,4 +1,4 @@
-import type { GraphQLFailure } from "./error.ts";
+import type { GraphQLFailure } from "./error.js";
 
 /**
  * A document with the types of its data and variables: what graphql-codegen's client preset, gql.tada and

@@ -110,7 +110,8 @@ export function applyToEntries<E extends Entry>(
 }
 
 /**
- * Returns the entries of a home timeline with those of the next page.
+ * Returns the entries of a home timeline with those of the next page. If the page has no new entry, but reposts of those
+ * that are there, nothing is left out, and the page after it is due.
  *
  * @param hasMore `pageInfo.hasNextPage` of that page.
  */
@@ -119,7 +120,8 @@ export function appendEntries<E extends Entry>(
   page: readonly E[],
   hasMore: boolean,
 ): readonly E[] {
-  return arrange([...entries, ...page], hasMore);
+  const keys = new Set(entries.map(({ key }) => key));
+  return arrange([...entries, ...page], hasMore && page.some(({ key }) => !keys.has(key)));
 }
 
 /** The entries that were shown when further ones began to wait. */

@@ -42,10 +42,9 @@ export class FanfoldError extends Error {
 export const rejection = (failures: readonly GraphQLFailure[]): FanfoldError =>
   new FanfoldError(failures.map(({ message }) => message).join(" "), failures);
 
-/** Returns the error of a request or connection that has not reached the server. */
-export const unreachable = (cause: unknown): FanfoldError =>
-  cause instanceof FanfoldError ? cause : new FanfoldError("The server cannot be reached.", [], { cause });
+/** Returns the error of a request that has not reached the server, or of a task that has failed in another way. */
+export const unreachable = (cause: unknown, message = "The server cannot be reached."): FanfoldError =>
+  cause instanceof FanfoldError ? cause : new FanfoldError(message, [], { cause });
 
-/** True if the error says that the token is missing, invalid or expired. */
-export const isUnauthenticated = (failures: readonly GraphQLFailure[] | undefined): boolean =>
-  !!failures?.some(({ extensions }) => extensions?.["code"] === "UNAUTHENTICATED");
+/** Returns the error with which a task has failed. */
+export const failureOf = (cause: unknown): FanfoldError => unreachable(cause, String(cause));

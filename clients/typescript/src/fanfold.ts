@@ -1,12 +1,12 @@
-import { type Document, type Operation, operationOf, type Result } from "./document.ts";
-import { FanfoldError, rejection, unreachable } from "./error.ts";
-import { execute, send } from "./http.ts";
-import { createShown, type RelationEvent, type RelationSource, type Shown, watchRelations } from "./relations.ts";
-import { openSession, type TokenSource } from "./session.ts";
-import { type Connection, openSocket, type Sink } from "./socket.ts";
-import type { Store } from "./store.ts";
-import { type CursorEvent, type TimelineSource, type Watch, watchTimeline } from "./timeline.ts";
-import type { TokenStore } from "./token.ts";
+import { type Document, type Operation, operationOf, type Result } from "./document.js";
+import { FanfoldError, rejection, unreachable } from "./error.js";
+import { execute, send } from "./http.js";
+import { type RelationEvent, type RelationSource, watchRelations } from "./relations.js";
+import { openSession, type TokenSource } from "./session.js";
+import { type Connection, openSocket, type Sink } from "./socket.js";
+import type { Store } from "./store.js";
+import { type CursorEvent, type EventSink, type TimelineSource, type Watch, watchTimeline } from "./timeline.js";
+import type { TokenStore } from "./token.js";
 
 /** The interval of pings, and the time after which a request has failed, in milliseconds. */
 const KEEP_ALIVE = 10_000;
@@ -79,8 +79,6 @@ export interface Fanfold {
   timeline<E extends CursorEvent>(source: TimelineEvents<E>): Watch;
   /** Keeps relations up to date, until the returned function is called. */
   relations<E extends RelationEvent>(source: RelationEvents<E>): () => void;
-  /** The users whose relations `useFollow` shows. */
-  readonly shown: Shown;
   /** Ends all subscriptions, and closes the connection. */
   close(): void;
 
@@ -102,15 +100,16 @@ export interface Fanfold {
 }
 
 const SIGN_IN =
-  "mutation SignIn($input: LoginInput!) { login(input: $input) { token userErrors { code message field limit retryAfterSeconds } } }";
-const SIGN_OUT = "mutation SignOut { logout { userErrors { message } } }";
+  "mutation SignIn($input:LoginInput!){login(input:$input){token userErrors{code message field limit retryAfterSeconds}}}";
+const SIGN_OUT = "mutation SignOut{logout{userErrors{code}}}";
 
 type SignInData = { login: { token: string | null; userErrors: UserError[] } | null };
 
 /** Returns the data of a result, and the error of fields that have failed. */
 function responseOf<Data>({ data, errors = [] }: Result<Data>): Response<Data> {
-  if (!data) throw errors.length > 0 ? rejection(errors) : unreachable("The response has neither data nor errors.");
-  return errors.length > 0 ? { data, error: rejection(errors) } : { data };
+  const error = errors.length > 0 ? rejection(errors) : undefined;
+  if (!data) throw unreachable(error);
+  return error ? { data, error } : { data };
 }
 
 /** Creates a client. It connects with the first subscription. */
@@ -119,8 +118,9 @@ export function createFanfold(options: FanfoldOptions): Fanfold {
   const url = new URL(options.url, globalThis.location?.href).href;
   const session = openSession(token);
   const socket = openSocket({ url, session, keepAlive, webSocket });
+  const transport = { url, session, timeout };
+  /** What runs until the client is closed. */
   const running = new Set<() => void>();
-  /** Stops what runs when the client is closed. */
   const track = (stop: () => void) => {
     const own = () => {
       running.delete(own);
@@ -130,14 +130,26 @@ export function createFanfold(options: FanfoldOptions): Fanfold {
     return own;
   };
 
+  /** Subscribes to the events of a field. */
+  const eventsOf = <Field extends string, E, Variables extends object>(
+    document: Document<Record<Field, E>, Variables>,
+    variables: Variables,
+    field: Field,
+    sink: EventSink<E>,
+  ) =>
+    fanfold.subscribe<Record<Field, E>>(operationOf(document, variables, print), {
+      ...sink,
+      next: ({ data }) => data && sink.next(data[field]),
+    });
+
   const fanfold: Fanfold = {
     async request(document, ...[variables]) {
       return responseOf(await fanfold.execute(operationOf(document, variables as object, print)));
     },
     async signIn(username, password, label = "") {
       const variables = { input: { username, password, label } };
-      const result = send<SignInData>({ query: SIGN_IN, variables }, null, { url, timeout });
-      const { login } = responseOf(await result.catch(rethrow)).data;
+      const result = await send<SignInData>({ query: SIGN_IN, variables }, null, transport).catch(rethrow);
+      const { login } = responseOf(result).data;
       if (login?.token) session.set(login.token);
       return login?.userErrors ?? [];
     },
@@ -145,17 +157,14 @@ export function createFanfold(options: FanfoldOptions): Fanfold {
       const ended = session.token();
       session.set(null);
       // If this fails, the session lasts until it expires, but its token is discarded here.
-      const end = async () => {
-        const token = await ended;
-        if (token !== null) await send({ query: SIGN_OUT }, token, { url, timeout }, { keepalive: true });
-      };
-      end().catch(() => {});
+      ended
+        .then<unknown>((token) => token !== null && send({ query: SIGN_OUT }, token, transport, { keepalive: true }))
+        .catch(() => {});
     },
     setToken: session.set,
     signedIn: session.signedIn,
     state: socket.state,
-    shown: createShown(),
-    execute: (operation) => execute<never>(operation, { url, session, timeout }).catch(rethrow),
+    execute: (operation) => execute<never>(operation, transport).catch(rethrow),
     subscribe: (operation, sink) => track(socket.subscribe(operation, sink)),
     hold: socket.hold,
     watchTimeline(source) {
@@ -167,29 +176,10 @@ export function createFanfold(options: FanfoldOptions): Fanfold {
       return { ...watch, stop: track(watch.stop) };
     },
     watchRelations: (source) => track(watchRelations(source, session)),
-    timeline({ events, ...source }) {
-      type E = Parameters<typeof source.apply>[0];
-      return fanfold.watchTimeline({
-        ...source,
-        subscribe: (after, { next, error }) =>
-          fanfold.subscribe<{ timeline: E }>(operationOf(events, { after }, print), {
-            next: ({ data }) => data && next(data.timeline),
-            error,
-          }),
-      });
-    },
-    relations({ events, ...source }) {
-      type E = Parameters<NonNullable<typeof source.apply>>[0];
-      return fanfold.watchRelations({
-        ...source,
-        subscribe: ({ next, error, connected }) =>
-          fanfold.subscribe<{ relationChanged: E }>(operationOf(events, {}, print), {
-            next: ({ data }) => data && next(data.relationChanged),
-            error,
-            connected,
-          }),
-      });
-    },
+    timeline: ({ events, ...source }) =>
+      fanfold.watchTimeline({ ...source, subscribe: (after, sink) => eventsOf(events, { after }, "timeline", sink) }),
+    relations: ({ events, ...source }) =>
+      fanfold.watchRelations({ ...source, subscribe: (sink) => eventsOf(events, {}, "relationChanged", sink) }),
     close() {
       for (const stop of [...running]) stop();
       socket.close();

@@ -1,6 +1,6 @@
-import type { Operation, Result } from "./document.ts";
-import { isUnauthenticated } from "./error.ts";
-import type { Session } from "./session.ts";
+import type { Operation, Result } from "./document.js";
+import { rejection } from "./error.js";
+import type { Session } from "./session.js";
 
 /** How requests are sent. */
 export interface Transport {
@@ -36,7 +36,7 @@ export async function execute<Data>(operation: Operation, transport: Transport):
   const { session } = transport;
   const token = await session.token();
   const result = await send<Data>(operation, token, transport);
-  const isRejected = token !== null && !result.data && isUnauthenticated(result.errors);
+  const isRejected = token !== null && !result.data && rejection(result.errors ?? []).code === "UNAUTHENTICATED";
   // A rejected request was not executed.
   return isRejected && (await session.reject(token)) ? send<Data>(operation, await session.token(), transport) : result;
 }

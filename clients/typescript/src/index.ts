@@ -1,4 +1,4 @@
-export type { Document, Operation, Result } from "./document.ts";
+export type { Document, Operation, Result } from "./document.js";
 export {
   appendEntries,
   applyToEntries,
@@ -8,8 +8,8 @@ export {
   type Split,
   splitArrivals,
   type TimelineEvent,
-} from "./entries.ts";
-export { FanfoldError, type GraphQLFailure } from "./error.ts";
+} from "./entries.js";
+export { FanfoldError, type GraphQLFailure } from "./error.js";
 export {
   createFanfold,
   type Fanfold,
@@ -18,12 +18,13 @@ export {
   type Response,
   type TimelineEvents,
   type UserError,
-} from "./fanfold.ts";
-export { type Attempt, publishKey } from "./publishKey.ts";
-export { expectRelation, isFollowing, isReversible, type RelationChange, type RelationState } from "./relation.ts";
-export type { RelationEvent, RelationSource, Shown } from "./relations.ts";
-export type { TokenSource } from "./session.ts";
-export type { Connection, Sink } from "./socket.ts";
-export { createStore, type Store, type WritableStore } from "./store.ts";
-export type { CursorEvent, EventSink, TimelineSource, Watch } from "./timeline.ts";
-export { localToken, memoryToken, type TokenStore } from "./token.ts";
+} from "./fanfold.js";
+export { type Attempt, publishKey } from "./publishKey.js";
+export { expectRelation, isFollowing, isReversible, type RelationChange, type RelationState } from "./relation.js";
+export type { RelationEvent, RelationSource } from "./relations.js";
+export { createShown, type Shown } from "./shown.js";
+export type { TokenSource } from "./session.js";
+export type { Connection, Sink } from "./socket.js";
+export { createStore, type Store, type WritableStore } from "./store.js";
+export type { CursorEvent, EventSink, TimelineSource, Watch } from "./timeline.js";
+export { localToken, memoryToken, type TokenStore } from "./token.js";

@@ -1,5 +1,5 @@
-import { createStore, type Store } from "./store.ts";
-import { memoryToken, type TokenStore } from "./token.ts";
+import { createStore, type Store } from "./store.js";
+import { memoryToken, type TokenStore } from "./token.js";
 
 /**
  * Returns the token of another application, a JSON Web Token; null if no user is signed in. Called once, and again each

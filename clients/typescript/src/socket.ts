@@ -1,9 +1,10 @@
 import { createClient } from "graphql-ws";
-import { createBackoff } from "./backoff.ts";
-import type { Operation, Result } from "./document.ts";
-import { type FanfoldError, type GraphQLFailure, isUnauthenticated, rejection } from "./error.ts";
-import type { Session } from "./session.ts";
-import { createStore, type Store } from "./store.ts";
+import { createBackoff } from "./backoff.js";
+import type { Operation, Result } from "./document.js";
+import { listen } from "./environment.js";
+import { type FanfoldError, type GraphQLFailure, rejection } from "./error.js";
+import type { Session } from "./session.js";
+import { createStore, type Store } from "./store.js";
 
 /**
  * The connection over which events arrive: `idle` without subscriptions; `lost` while the client tries to reconnect;
@@ -69,6 +70,7 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
     link = next;
     update();
   };
+  update();
 
   // A connection may stay open although nothing arrives any more.
   let silence: ReturnType<typeof setTimeout> | undefined;
@@ -76,7 +78,6 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
     clearTimeout(silence);
     silence = setTimeout(() => client.terminate(), keepAlive * 1.5);
   };
-  const connected = new Set<() => void>();
   const client = createClient({
     url: url.replace(/^http/, "ws"),
     webSocketImpl: webSocket,
@@ -91,10 +92,7 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
     on: {
       connecting: awaitMessage,
       message: awaitMessage,
-      connected: () => {
-        show("live");
-        for (const listener of [...connected]) listener();
-      },
+      connected: () => show("live"),
       closed: () => {
         clearTimeout(silence);
         show(active > 0 ? "lost" : "connecting");
@@ -106,11 +104,10 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
     client.terminate();
     update();
   });
-  const giveUp = () => client.terminate();
-  globalThis.addEventListener?.("offline", giveUp);
+  const stopOffline = listen("offline", () => client.terminate());
 
   let holds = 0;
-  let held: (() => void)[] = [];
+  const held: (() => void)[] = [];
   const deliver = (event: () => void) => void (holds > 0 ? held.push(event) : event());
 
   return {
@@ -118,77 +115,72 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
     subscribe<Data>(operation: Operation, sink: Sink<Data>) {
       const variables: Record<string, unknown> = { ...operation.variables };
       const backoff = createBackoff();
-      let isOpen = true;
+      /** The number of the current attempt; 0 after the end. */
+      let current = 1;
       let stopRunning = () => {};
       let settling: ReturnType<typeof setTimeout> | undefined;
-      const onConnected = () => {
-        clearTimeout(settling);
-        settling = setTimeout(() => sink.connected?.(), SETTLE);
-      };
 
+      const settle = () => {
+        clearTimeout(settling);
+        if (current > 0 && state.get() === "live") settling = setTimeout(() => sink.connected?.(), SETTLE);
+      };
+      const stopState = state.subscribe(settle);
       const end = () => {
-        if (!isOpen) return;
-        isOpen = false;
+        if (current === 0) return;
+        current = 0;
         active -= 1;
         backoff.cancel();
-        clearTimeout(settling);
-        connected.delete(onConnected);
+        stopState();
+        settle();
         stopRunning();
         update();
       };
-      const fail = (failures: readonly GraphQLFailure[]) => {
+      const fail = (error: FanfoldError) => {
         end();
-        deliver(() => sink.error(rejection(failures)));
+        deliver(() => sink.error(error));
       };
 
       const run = () => {
-        let isRunning = true;
-        const again = (cause: unknown) => {
-          if (!isRunning || !isOpen) return;
-          isRunning = false;
-          clearTimeout(settling);
-          void resume(cause);
+        const own = ++current;
+        const again = (cause?: unknown) => {
+          if (own !== current) return;
+          current += 1;
+          void resume(cause, current);
         };
-        stopRunning = client.subscribe<Data>(
-          { ...operation, query: operation.query ?? "", variables },
-          {
-            next: ({ data, errors }) => {
-              if (!isRunning || !isOpen) return;
-              // An error without data ends the subscription.
-              if (!data && errors) return again(errors);
-              backoff.succeed();
-              const cursor = cursorOf(data);
-              if (cursor !== undefined) variables["after"] = cursor;
-              deliver(() => isOpen && sink.next({ data, ...(errors && { errors }) }));
-            },
-            error: again,
-            complete: () => again(undefined),
+        const payload = { ...operation, query: operation.query ?? "", variables };
+        stopRunning = client.subscribe<Data>(payload, {
+          next: ({ data, errors }) => {
+            if (own !== current) return;
+            // An error without data ends the subscription.
+            if (!data && errors) return again(errors);
+            backoff.succeed();
+            const cursor = cursorOf(data);
+            if (cursor !== undefined) variables["after"] = cursor;
+            deliver(() => current > 0 && sink.next({ data, errors }));
           },
-        );
-        if (link === "live") onConnected();
+          error: again,
+          complete: again,
+        });
+        settle();
       };
 
-      /** Subscribes again after an end, unless it is final. */
-      const resume = async (cause: unknown) => {
-        const failures = Array.isArray(cause) ? (cause as GraphQLFailure[]) : [];
+      /** Subscribes again, unless the cause of the end is final. */
+      const resume = async (cause: unknown, own: number) => {
         const { code, reason } = (cause ?? {}) as Partial<CloseEvent>;
-        if (code !== undefined && FATAL.includes(code)) {
-          const message = `The server has closed the connection: ${reason || code}`;
-          return fail([{ message, extensions: { code: "BAD_REQUEST" } }]);
-        }
-        if (code === FORBIDDEN || isUnauthenticated(failures)) {
-          const message = reason || failures[0]?.message || "Sign in first.";
-          // If the application cannot issue a token now, it may later.
-          const hasToken = await session.reject(used).catch(() => true);
-          if (!hasToken && isOpen) return fail([{ message, extensions: { code: "UNAUTHENTICATED" } }]);
-        } else if (failures.length > 0 && !rejection(failures).isTransient) {
-          return fail(failures);
-        }
-        if (isOpen) backoff.retry(run, rejection(failures).retryAfterSeconds);
+        let failures = Array.isArray(cause) ? (cause as GraphQLFailure[]) : [];
+        const closed = (code: string) => [{ message: reason || `The server has closed the connection: ${code}`, extensions: { code } }];
+        if (code === FORBIDDEN) failures = closed("UNAUTHENTICATED");
+        if (FATAL.includes(code!)) failures = closed("BAD_REQUEST");
+        const error = rejection(failures);
+        const isRejected = error.code === "UNAUTHENTICATED";
+        // If the application cannot issue another token now, it may later.
+        const canRetry = isRejected ? await session.reject(used).catch(() => true) : error.isTransient;
+        if (own !== current) return;
+        if (canRetry) backoff.retry(run, error.retryAfterSeconds);
+        else fail(error);
       };
 
       active += 1;
-      connected.add(onConnected);
       run();
       update();
       return end;
@@ -199,15 +191,13 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
         return await task();
       } finally {
         holds -= 1;
-        const due = holds === 0 ? held : [];
-        if (holds === 0) held = [];
-        for (const event of due) event();
+        if (holds === 0) for (const event of held.splice(0)) event();
       }
     },
     lose: () => show("lost"),
     close() {
       stopSession();
-      globalThis.removeEventListener?.("offline", giveUp);
+      stopOffline();
       clearTimeout(silence);
       void client.dispose();
     },

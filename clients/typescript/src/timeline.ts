@@ -1,6 +1,6 @@
-import { createBackoff } from "./backoff.ts";
-import { type FanfoldError, unreachable } from "./error.ts";
-import type { Session } from "./session.ts";
+import { type FanfoldError, failureOf } from "./error.js";
+import type { Session } from "./session.js";
+import { createTask } from "./task.js";
 
 /** An event of the home timeline. Select `__typename` and `cursor` of each. */
 export interface CursorEvent {
@@ -38,58 +38,27 @@ export interface Watch {
 
 /** Keeps a timeline up to date, in each session that begins while it runs. */
 export function watchTimeline<E extends CursorEvent>(source: TimelineSource<E>, session: Session): Watch {
-  const backoff = createBackoff();
-  let stopEvents = () => {};
-  let turn = 0;
-
-  const pause = () => {
-    turn += 1;
-    backoff.cancel();
-    stopEvents();
-    stopEvents = () => {};
-  };
-  const fail = (error: FanfoldError) => {
-    pause();
-    source.report?.(error);
-    if (error.isTransient) backoff.retry(read, error.retryAfterSeconds);
-  };
-  const follow = (after: string | null) => {
-    stopEvents = source.subscribe(after, {
-      next(event) {
-        backoff.succeed();
-        if (event.__typename === "TimelineReset") read();
+  const task = createTask(session, ({ guard, onEnd }) => {
+    const fail = (error: FanfoldError) => {
+      task.pause();
+      source.report?.(error);
+      if (error.isTransient) task.retry(error.retryAfterSeconds);
+    };
+    const follow = (after: string | null) => {
+      source.report?.(undefined);
+      const next = (event: E) => {
+        task.succeed();
+        if (event.__typename === "TimelineReset") task.restart();
         else source.apply(event);
-      },
-      error(error) {
-        if (error.code !== "RESYNC_REQUIRED") return fail(error);
-        pause();
-        backoff.retry(read);
-      },
-    });
-  };
-  const read = () => {
-    pause();
-    const own = turn;
+      };
+      const error = (error: FanfoldError) => (error.code === "RESYNC_REQUIRED" ? task.retry() : fail(error));
+      onEnd(source.subscribe(after, { next: guard(next), error: guard(error) }));
+    };
     source.read().then(
-      (cursor) => {
-        if (own !== turn) return;
-        source.report?.(undefined);
-        follow(cursor);
-      },
-      (error: unknown) => {
-        if (own === turn) fail(unreachable(error));
-      },
+      guard(follow),
+      guard((cause: unknown) => fail(failureOf(cause))),
     );
-  };
-
-  const begin = () => (session.signedIn.get() ? read() : pause());
-  const stopSession = session.onChange(begin);
-  begin();
-  return {
-    refresh: begin,
-    stop() {
-      stopSession();
-      pause();
-    },
-  };
+  });
+  task.restart();
+  return { refresh: task.restart, stop: task.stop };
 }

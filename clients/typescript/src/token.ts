@@ -1,4 +1,5 @@
-import { createStore } from "./store.ts";
+import { listen } from "./environment.js";
+import { createStore } from "./store.js";
 
 /** Keeps the token of a session of Fanfold. */
 export interface TokenStore {
@@ -26,7 +27,7 @@ export const memoryToken = (token: string | null = null): TokenStore => createSt
 export function localToken(name: string, storage: Storage = localStorage): TokenStore {
   const store = createStore(storage.getItem(name));
   // The event is sent to the other tabs only. Without a key, the storage was cleared.
-  globalThis.addEventListener?.("storage", (event) => {
+  listen("storage", (event) => {
     if (event.storageArea === storage && (event.key === name || event.key === null)) store.set(storage.getItem(name));
   });
   return {

@@ -1,0 +1,8 @@
+/** Listens to an event of the browser's window, where there is one, until the returned function is called. */
+export function listen<Name extends keyof WindowEventMap>(
+  name: Name,
+  listener: (event: WindowEventMap[Name]) => void,
+): () => void {
+  globalThis.addEventListener?.(name, listener);
+  return () => globalThis.removeEventListener?.(name, listener);
+}

@@ -1,0 +1,215 @@
+import {
+  createContext,
+  createElement,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from "react";
+import { type Held, holdArrivals, splitArrivals } from "./entries.js";
+import { listen } from "./environment.js";
+import type { FanfoldError } from "./error.js";
+import type { UserError } from "./fanfold.js";
+import type { Binding, FollowedUser, ListedEntry, LiveTimeline, RelationDocuments, TimelineDocuments } from "./live.js";
+import { isFollowing, isReversible } from "./relation.js";
+import type { Connection } from "./socket.js";
+import { createStore, type Store, type WritableStore } from "./store.js";
+
+/** The scroll position, in pixels, up to which the user is at the top. */
+const TOP = 80;
+
+/** A timeline that components share, and its entries that are held. */
+interface Shared {
+  readonly timeline: LiveTimeline<any>;
+  readonly held: WritableStore<Held | null>;
+}
+
+interface Context {
+  readonly binding: Binding;
+  /** By query and variables. */
+  readonly timelines: Map<unknown, Map<string, Shared>>;
+}
+
+const FanfoldContext = createContext<Context | null>(null);
+
+function useFanfoldContext(): Context {
+  const context = useContext(FanfoldContext);
+  if (!context) throw new Error("There is no FanfoldProvider above this component.");
+  return context;
+}
+
+/** Gives the hooks below it a cache. Use another binding, with a new cache, for each session. */
+export function FanfoldProvider({ binding, children }: { binding: Binding; children?: ReactNode }): ReactNode {
+  const context = useMemo(() => ({ binding, timelines: new Map() }), [binding]);
+  return createElement(FanfoldContext, { value: context }, children);
+}
+
+const useStore = <Value>({ subscribe, get }: Store<Value>): Value => useSyncExternalStore(subscribe, get, get);
+
+/** Returns the timeline of these documents, which all components under the provider share. */
+function useShared({ query, events, variables = {} }: TimelineDocuments<unknown, unknown>): Shared {
+  const { binding, timelines } = useFanfoldContext();
+  const name = JSON.stringify(variables);
+  return useMemo(() => {
+    const ofQuery = timelines.get(query) ?? new Map<string, Shared>();
+    timelines.set(query, ofQuery);
+    const shared = ofQuery.get(name) ?? {
+      timeline: binding.timeline({ query, events, variables }),
+      held: createStore<Held | null>(null),
+    };
+    ofQuery.set(name, shared);
+    return shared;
+  }, [binding, timelines, query, events, name]);
+}
+
+/** The options of {@link useTimeline}. `Entry` is the type of the entries that the query selects. */
+export interface TimelineOptions<Entry> extends TimelineDocuments<unknown, unknown> {
+  /** Returns true for entries that are shown at once while others wait, such as the viewer's own posts. */
+  readonly isOwn?: (entry: Entry) => boolean;
+}
+
+/** What {@link useTimeline} returns. */
+export interface Timeline<Entry> {
+  /** The entries to show, newest first. */
+  readonly entries: readonly Entry[];
+  /** The number of new entries that wait above them while the user reads further down. */
+  readonly waiting: number;
+  /** Shows the entries that wait. */
+  reveal(): void;
+  /** True if there are further pages. */
+  readonly hasMore: boolean;
+  loadMore(): void;
+  /** Reads the timeline again, as far as it was read before: no event reports that a post was edited. */
+  refresh(): void;
+  readonly isLoading: boolean;
+  readonly error: FanfoldError | undefined;
+}
+
+/**
+ * A home timeline, kept up to date by events: new entries are inserted at the top while the user is there, and wait
+ * otherwise. Components with the same documents share one timeline, which lives while any of them is mounted.
+ */
+export function useTimeline<Entry extends ListedEntry>(options: TimelineOptions<Entry>): Timeline<Entry> {
+  const { timeline, held } = useShared(options);
+  const state = useStore(timeline as LiveTimeline<Entry>);
+  const split = splitArrivals(state.entries, useStore(held), options.isOwn);
+  const first = split.shown[0]?.key;
+
+  useEffect(() => {
+    const hold = () => {
+      const { entries } = timeline.get();
+      if (held.get() === null && entries.length > 0) held.set(holdArrivals(entries));
+    };
+    const update = () => (globalThis.scrollY > TOP ? hold() : held.set(null));
+    update();
+    const stop = listen("scroll", update);
+    // While another page is shown, all new entries wait.
+    return () => {
+      stop();
+      hold();
+    };
+  }, [timeline, held, first === undefined]);
+
+  return {
+    ...state,
+    entries: split.shown,
+    waiting: split.waiting,
+    reveal: useCallback(() => held.set(null), [held]),
+    loadMore: useCallback(() => void timeline.loadMore(), [timeline]),
+    refresh: timeline.refresh,
+  };
+}
+
+/** Keeps the relations of the users shown by {@link useFollow} and {@link useShown} up to date. Use it once. */
+export function useRelations({ query, events }: RelationDocuments<unknown, unknown>): void {
+  const { binding } = useFanfoldContext();
+  useEffect(() => binding.relations({ query, events }), [binding, query, events]);
+}
+
+/** Reads the relation to a user again after events were missed, while the component is mounted. */
+export function useShown(userId: string): void {
+  const { shown } = useFanfoldContext().binding;
+  useEffect(() => shown.add(userId), [shown, userId]);
+}
+
+/** What a button that follows does. */
+export type FollowAction = "follow" | "followBack" | "unfollow" | "withdraw";
+
+/** What {@link useFollow} returns. */
+export interface FollowButton {
+  readonly action: FollowAction;
+  /** The text of the button, in English; use `action` for other languages. */
+  readonly label: string;
+  /** Changes the relation, which is shown at once in the whole page. */
+  toggle(): Promise<void>;
+  readonly isUnderWay: boolean;
+  /** Why the last change was rejected, as a sentence. */
+  readonly error: string | undefined;
+  readonly userErrors: readonly UserError[];
+}
+
+const LABELS: Record<FollowAction, string> = {
+  follow: "Follow",
+  followBack: "Follow back",
+  unfollow: "Unfollow",
+  withdraw: "Requested",
+};
+
+function actionOf({ relation }: FollowedUser): FollowAction {
+  if (!relation) return "follow";
+  if (isFollowing(relation)) return "unfollow";
+  if (isReversible(relation)) return "withdraw";
+  return relation.status === "FOLLOWER" ? "followBack" : "follow";
+}
+
+/**
+ * A button that follows a user, or reverses that.
+ *
+ * @param user Select `id isPrivate relation { id status followingSince requestedSince }`.
+ */
+export function useFollow(user: FollowedUser): FollowButton {
+  const { binding } = useFanfoldContext();
+  const [isUnderWay, setUnderWay] = useState(false);
+  const [failure, setFailure] = useState<{ message: string; userErrors: readonly UserError[] }>();
+  const isBusy = useRef(false);
+  useShown(user.id);
+  const action = actionOf(user);
+
+  const toggle = async () => {
+    if (isBusy.current) return;
+    isBusy.current = true;
+    setUnderWay(true);
+    setFailure(undefined);
+    const change = action === "unfollow" || action === "withdraw" ? "unfollow" : "follow";
+    try {
+      const userErrors = await binding.follow(change, user);
+      const message = userErrors.map(({ message }) => message).join(" ");
+      if (userErrors.length > 0) setFailure({ message, userErrors });
+    } catch (error) {
+      setFailure({ message: (error as FanfoldError).message, userErrors: [] });
+    }
+    isBusy.current = false;
+    setUnderWay(false);
+  };
+  return {
+    action,
+    label: LABELS[action],
+    toggle,
+    isUnderWay,
+    error: failure?.message,
+    userErrors: failure?.userErrors ?? [],
+  };
+}
+
+/** The state of the connection over which events arrive. */
+export const useConnection = (): Connection => useStore(useFanfoldContext().binding.fanfold.state);
+
+/** The session of the client, to sign in and out. */
+export function useSession() {
+  const { fanfold } = useFanfoldContext().binding;
+  return { isSignedIn: useStore(fanfold.signedIn), signIn: fanfold.signIn, signOut: fanfold.signOut };
+}

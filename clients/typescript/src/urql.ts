@@ -1,0 +1,264 @@
+import {
+  type AnyVariables,
+  type Client,
+  type CombinedError,
+  type Exchange,
+  gql,
+  type OperationResult,
+  subscriptionExchange,
+  type TypedDocumentNode,
+} from "@urql/core";
+import type { Cache, CacheExchangeOpts, Entity, ResolveInfo, UpdateResolver } from "@urql/exchange-graphcache";
+import { appendEntries, applyToEntries, type Entry, type TimelineEvent } from "./entries.js";
+import type { FanfoldError } from "./error.js";
+import type { Fanfold } from "./fanfold.js";
+import {
+  type Binding,
+  createLiveTimeline,
+  createShown,
+  errorOf,
+  type FollowData,
+  type FollowDocuments,
+  type ListedEntry,
+  pageOf,
+  type TimelineData,
+  type TimelineDocuments,
+  userErrorsOf,
+  watchShown,
+} from "./live.js";
+import { expectRelation, isFollowing, type RelationChange, type RelationState } from "./relation.js";
+import type { RelationEvent } from "./relations.js";
+import { CONNECTIONS, EMBEDDED_TYPES, KEY_FIELDS, listArguments } from "./schema.js";
+import type { CursorEvent } from "./timeline.js";
+
+/** What the context of a subscription contains for {@link fanfoldExchange}. */
+interface ExchangeContext {
+  readonly fanfold?: { connected(): void };
+}
+
+/** Executes all operations with the client: queries and mutations over HTTP, subscriptions over its WebSocket. */
+export const fanfoldExchange = (fanfold: Fanfold): Exchange =>
+  subscriptionExchange({
+    enableAllOperations: true,
+    forwardSubscription: ({ query, variables, extensions }, { kind, context }) => ({
+      subscribe(sink) {
+        const operation = { query, variables: variables as Record<string, unknown>, extensions };
+        const next = (result: object) => sink.next(result as Parameters<typeof sink.next>[0]);
+        // The library tells lists, of errors of a response, from other errors.
+        const error = (error: FanfoldError) => sink.error(error.failures.length > 0 ? error.failures : error);
+        if (kind === "subscription") {
+          const connected = () => (context as ExchangeContext).fanfold?.connected();
+          return { unsubscribe: fanfold.subscribe(operation, { next, error, connected }) };
+        }
+        let isOpen = true;
+        fanfold.execute(operation).then((result) => {
+          if (!isOpen) return;
+          next(result);
+          sink.complete();
+        }, (cause: FanfoldError) => isOpen && error(cause));
+        return { unsubscribe: () => void (isOpen = false) };
+      },
+    }),
+  });
+
+/** Returns the keys of the objects that a field of the cache links. */
+const linksOf = (cache: Cache, entity: Entity, field: string) => (cache.resolve(entity, field) ?? []) as string[];
+
+const valueOf = <Value>(cache: Cache, entity: Entity, field: string) => cache.resolve(entity, field) as Value;
+
+const Positions = gql`
+  fragment FanfoldPositions on PostEdge {
+    cursor
+    positions
+  }
+`;
+
+/** Returns an edge in the cache as an entry, in which keys of objects are ids. */
+const entryOf = (cache: Cache, edge: string): Entry & { edge: string } => ({
+  key: valueOf(cache, edge, "key"),
+  positions: valueOf(cache, edge, "positions") ?? [],
+  repostedBy: linksOf(cache, edge, "repostedBy").map((id) => ({ id })),
+  node: { id: valueOf(cache, edge, "node") },
+  edge,
+});
+
+/** Writes the entries of a list, and what has changed of them. */
+function writeEntries(cache: Cache, list: string, entries: readonly (Entry & { edge: string })[]): void {
+  for (const { edge, positions, repostedBy } of entries) {
+    if (valueOf<readonly string[]>(cache, edge, "positions").join() === positions.join()) continue;
+    const [typename, cursor] = ["PostEdge", valueOf<string>(cache, edge, "cursor")];
+    cache.writeFragment(Positions, { __typename: typename, cursor, positions });
+    cache.link(edge, "repostedBy", repostedBy.map(({ id }) => id));
+  }
+  cache.link(list, "edges", entries.map(({ edge }) => edge));
+}
+
+const textOf = (args: Record<string, unknown>) => JSON.stringify(Object.entries(listArguments(args)).sort());
+
+/** Returns the keys of the first pages of a list: one for each size of a page. */
+function listsOf(cache: Cache, parent: Entity, field: string, args: Record<string, unknown>, size?: unknown): string[] {
+  const fields = cache.inspectFields(parent).filter(({ fieldName, arguments: given }) => {
+    const isSize = size === undefined || given?.["first"] === size;
+    return fieldName === field && isSize && !given?.["after"] && textOf(given ?? {}) === textOf(args);
+  });
+  const lists = fields.map(({ fieldKey }) => cache.resolve(parent, fieldKey));
+  return lists.filter((list) => typeof list === "string");
+}
+
+/** Returns `hasNextPage` of a page. */
+function hasMore(cache: Cache, page: string): boolean {
+  const pageInfo = valueOf<string | null>(cache, page, "pageInfo");
+  return !pageInfo || cache.resolve(pageInfo, "hasNextPage") === true;
+}
+
+/** Returns the entries of a page of a home timeline. */
+const entriesOf = (cache: Cache, page: string) => linksOf(cache, page, "edges").map((edge) => entryOf(cache, edge));
+
+/** Appends the objects of a page that are not in a list. */
+function append(cache: Cache, list: string, page: string, field: "edges" | "nodes"): void {
+  const nodeOf = (entry: string) => (field === "edges" ? cache.resolve(entry, "node") : entry);
+  const before = linksOf(cache, list, field);
+  const nodes = new Set(before.map(nodeOf));
+  const added = linksOf(cache, page, field).filter((entry) => !nodes.has(nodeOf(entry)));
+  if (added.length > 0) cache.link(list, field, [...before, ...added]);
+}
+
+/** Appends a page to the list that it continues: the first page of the same size. */
+function appendPage(cache: Cache, args: Record<string, unknown>, { parentKey, fieldName }: ResolveInfo): void {
+  const page = cache.resolve(parentKey, fieldName, args as never);
+  if (!args["after"] || typeof page !== "string") return;
+  const pageInfo = valueOf<string | null>(cache, page, "pageInfo");
+  for (const list of listsOf(cache, parentKey, fieldName, args, args["first"])) {
+    if (fieldName === "timeline") {
+      writeEntries(cache, list, appendEntries(entriesOf(cache, list), entriesOf(cache, page), hasMore(cache, page)));
+    } else {
+      append(cache, list, page, "edges");
+      append(cache, list, page, "nodes");
+    }
+    if (pageInfo) cache.link(list, "pageInfo", pageInfo);
+  }
+}
+
+/** Applies an event to the timelines with the same replies. */
+const onEvent: UpdateResolver<{ timeline: TimelineEvent<{ cursor: string }> }> = ({ timeline: event }, args, cache) => {
+  const { edge, postId, userId, ...rest } = event;
+  const added = edge && cache.keyOfEntity({ __typename: "PostEdge", cursor: edge.cursor });
+  const inCache: TimelineEvent<Entry & { edge: string }> = {
+    ...rest,
+    edge: added ? entryOf(cache, added) : undefined,
+    postId: postId && `Post:${postId}`,
+    userId: userId && `User:${userId}`,
+  };
+  const viewer = cache.resolve("Query", "viewer") as Entity;
+  if (!viewer) return;
+  for (const list of listsOf(cache, viewer, "timeline", args)) {
+    const entries = entriesOf(cache, list);
+    const after = applyToEntries(entries, inCache, hasMore(cache, list));
+    if (after !== entries) writeEntries(cache, list, after);
+  }
+};
+
+/** Returns the expected payload of a follow or unfollow. */
+const expected =
+  (change: RelationChange) =>
+  ({ input }: { input: { userId: string } }, cache: Cache) => {
+    const user = { __typename: "User", id: input.userId };
+    const key = cache.resolve(user, "relation") as string | null;
+    const valueAt = (field: string) => (key ? (cache.resolve(key, field) ?? null) : null) as string | null;
+    const now: RelationState = {
+      status: valueAt("status") ?? "NONE",
+      followingSince: valueAt("followingSince"),
+      requestedSince: valueAt("requestedSince"),
+    };
+    const after = expectRelation(change, now, cache.resolve(user, "isPrivate") === true);
+    const step = Number(isFollowing(after)) - Number(isFollowing(now));
+    const count = cache.resolve(user, "followerCount") as number | null | undefined;
+    const relation = key && { __typename: "Relation", id: cache.resolve(key, "id"), ...after };
+    return {
+      __typename: change === "follow" ? "FollowPayload" : "UnfollowPayload",
+      relation,
+      user: { ...user, relation, ...(typeof count === "number" && { followerCount: count + step }) },
+      // The viewer's counts come with the response.
+      viewer: null,
+      userErrors: [],
+    };
+  };
+
+/**
+ * Returns options of graphcache: the keys of objects, endless lists, to which pages with `after` are appended, live
+ * timelines, and optimistic follows. Select `cursor` of edges.
+ *
+ * @param own Further options, which take precedence field by field.
+ */
+export function fanfoldCache(own: CacheExchangeOpts = {}): CacheExchangeOpts {
+  const keys: NonNullable<CacheExchangeOpts["keys"]> = { PostEdge: ({ cursor }) => (cursor as string | undefined) ?? null };
+  for (const type of EMBEDDED_TYPES) keys[type] = () => null;
+  for (const [type, field] of Object.entries(KEY_FIELDS)) keys[type] = (data) => data[field] as string;
+  const append: UpdateResolver = (_parent, args, cache, info) => appendPage(cache, args as Record<string, unknown>, info);
+  const updates: NonNullable<CacheExchangeOpts["updates"]> = { ...own.updates };
+  for (const [type, fields] of Object.entries(CONNECTIONS)) {
+    updates[type] = { ...Object.fromEntries(fields.map((field) => [field, append])), ...own.updates?.[type] };
+  }
+  updates["Subscription"] = { timeline: onEvent as UpdateResolver, ...own.updates?.["Subscription"] };
+  const optimistic = { follow: expected("follow"), unfollow: expected("unfollow") } as NonNullable<CacheExchangeOpts["optimistic"]>;
+  return { ...own, keys: { ...keys, ...own.keys }, updates, optimistic: { ...optimistic, ...own.optimistic } };
+}
+
+type Query = TypedDocumentNode<any, any>;
+
+/** Returns the data of a result. */
+function dataOf<Data>({ data, error }: { data?: Data | undefined; error?: CombinedError | undefined }): Data {
+  if (!data) throw errorOf(error);
+  return data;
+}
+
+/** Reads a query from the network into the cache. */
+const read = async <Data>(client: Client, query: Query, variables: AnyVariables): Promise<Data> =>
+  dataOf<Data>(await client.query(query, variables, { requestPolicy: "network-only" }).toPromise());
+
+/**
+ * Connects urql with the hooks of `@fanfold/client/react`.
+ *
+ * @param client A client with the exchanges `cacheExchange(fanfoldCache())` and {@link fanfoldExchange}.
+ */
+export function urqlBinding(fanfold: Fanfold, client: Client, mutations: FollowDocuments<Query>): Binding<Query, Query> {
+  const shown = createShown();
+  return {
+    fanfold,
+    shown,
+    timeline<E extends ListedEntry>({ query, events, variables = {} }: TimelineDocuments<Query, Query>) {
+      let data: TimelineData<E> | undefined;
+      return createLiveTimeline<E, CursorEvent>(fanfold, {
+        fetch: async (after) => pageOf(await read<TimelineData<E>>(client, query, after === null ? variables : { ...variables, after })),
+        read: () => data?.viewer?.timeline ?? null,
+        watch: (listener) =>
+          client.query(query, variables, { requestPolicy: "cache-only" }).subscribe((result: OperationResult<TimelineData<E>>) => {
+            data = result.data ?? undefined;
+            listener();
+          }).unsubscribe,
+        subscribe: (after, sink) =>
+          client.subscription(events, { ...variables, after }).subscribe(({ data, error }) => {
+            if (data) sink.next((data as { timeline: CursorEvent }).timeline);
+            else if (error) sink.error(errorOf(error));
+          }).unsubscribe,
+      });
+    },
+    relations: ({ query, events }) =>
+      watchShown(fanfold, shown, {
+        read: (userIds) => read(client, query, { userIds }),
+        subscribe(sink) {
+          const context = { fanfold: { connected: sink.connected } };
+          return client.subscription(events, {}, context as object).subscribe(({ data, error }) => {
+            if (data) sink.next((data as { relationChanged: RelationEvent }).relationChanged);
+            else if (error) sink.error(errorOf(error));
+          }).unsubscribe;
+        },
+      }),
+    async follow(change, user) {
+      const variables = { input: { userId: user.id } };
+      const { data, error } = await client.mutation<FollowData>(mutations[change], variables).toPromise();
+      if (error) throw errorOf(error);
+      return userErrorsOf(data);
+    },
+  };
+}

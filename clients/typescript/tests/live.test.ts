@@ -1,0 +1,342 @@
+// The core against a real server: nothing is lost, nothing arrives twice, and all of it in order.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+
+import WebSocket from "ws";
+
+import { applyToEntries, createFanfold, createShown, type Entry, type Fanfold, type FanfoldOptions, memoryToken } from "../src/index.js";
+import { type Proxy, startProxy } from "./harness/proxy.js";
+import { ask, PASSWORD, pause, register, skip, until, URL_OF_API, type User } from "./harness/world.js";
+
+const EDGE = "cursor key positions listedAt repostedBy { id username } node { id content }";
+const HOME = `query Home($after: String) {
+  viewer { id timeline(first: 20, after: $after) { edges { ${EDGE} } pageInfo { endCursor hasNextPage } liveCursor } }
+}`;
+const EVENTS = `subscription Events($after: String) {
+  timeline(after: $after) {
+    __typename
+    cursor
+    ... on PostAdded { edge { ${EDGE} } }
+    ... on PostRemoved { postId }
+    ... on RepostRemoved { postId userId }
+  }
+}`;
+
+interface Shown extends Entry {
+  repostedBy: readonly { id: string; username: string }[];
+  node: { id: string; content: string };
+}
+interface Event {
+  __typename: string;
+  cursor: string;
+  edge?: Shown;
+}
+
+const opened: { close(): void }[] = [];
+after(() => {
+  for (const client of opened) client.close();
+});
+
+function open(options: Partial<FanfoldOptions> & { url: string }): Fanfold {
+  const fanfold = createFanfold({ webSocket: WebSocket, ...options });
+  opened.push(fanfold);
+  return fanfold;
+}
+
+/** Shows a home timeline, and counts reads and events. */
+function show(fanfold: Fanfold) {
+  const home = {
+    entries: [] as readonly Shown[],
+    reads: 0,
+    events: [] as string[],
+    failures: [] as (string | undefined)[],
+    /** Returns the contents, each with those who have reposted it. */
+    texts: () => home.entries.map(({ node, repostedBy }) => [node.content, ...repostedBy.map((user) => user.username)].join(" ")),
+  };
+  let hasMore = false;
+  const watch = fanfold.timeline({
+    events: EVENTS as never,
+    async read() {
+      const { data } = await fanfold.request<any, {}>(HOME as never, {});
+      const { edges, pageInfo, liveCursor } = data.viewer.timeline;
+      home.reads += 1;
+      home.entries = edges;
+      hasMore = pageInfo.hasNextPage;
+      return liveCursor;
+    },
+    apply(event: Event) {
+      home.events.push(event.edge?.node.content ?? event.__typename);
+      home.entries = applyToEntries(home.entries, event, hasMore);
+    },
+    report: (error) => void (error && home.failures.push(error.code)),
+  });
+  return { ...home, get entries() { return home.entries; }, get reads() { return home.reads; }, watch };
+}
+
+async function pair(): Promise<[User, User]> {
+  const [reader, writer] = [await register("reader"), await register("writer")];
+  await reader.follow(writer);
+  return [reader, writer];
+}
+
+async function through(work: (proxy: Proxy) => Promise<void>): Promise<void> {
+  const proxy = await startProxy(URL_OF_API);
+  try {
+    await work(proxy);
+  } finally {
+    proxy.stop();
+  }
+}
+
+/** Publishes numbered posts, and returns what events must have brought. */
+async function publish(writer: User, count: number, prefix: string): Promise<string[]> {
+  const contents = Array.from({ length: count }, (_, index) => `${prefix} ${index}`);
+  for (const content of contents) await writer.publish(content);
+  return contents;
+}
+
+for (const frames of [1, 2, 3, 4, 5]) {
+  test(`a socket that is cut after ${frames} frames loses nothing`, { skip }, () =>
+    through(async (proxy) => {
+      const [reader, writer] = await pair();
+      proxy.cutAfter = frames;
+      const fanfold = open({ url: proxy.url, token: memoryToken(reader.token) });
+      const home = show(fanfold);
+      await until(() => home.reads > 0, "a page");
+      const contents = await publish(writer, 8, "cut");
+      // With a single frame, only the acknowledgement arrives.
+      if (frames === 1) {
+        await until(() => proxy.sockets > 3, "further connections");
+        proxy.cutAfter = 0;
+      }
+      await until(() => home.events.length >= contents.length, "all events");
+      await pause(300);
+      assert.deepEqual(home.events, contents);
+      assert.deepEqual(home.texts(), [...contents].reverse());
+      assert.ok(proxy.sockets > 1);
+      fanfold.close();
+    }),
+  );
+}
+
+test("a server that is down for a while loses nothing", { skip }, () =>
+  through(async (proxy) => {
+    const [reader, writer] = await pair();
+    const fanfold = open({ url: proxy.url, token: memoryToken(reader.token) });
+    const home = show(fanfold);
+    await until(() => fanfold.state.get() === "live", "a connection");
+    proxy.isDown = true;
+    proxy.cut();
+    await until(() => fanfold.state.get() === "lost", "a lost connection");
+    const contents = await publish(writer, 3, "meanwhile");
+    await pause(1_000);
+    proxy.isDown = false;
+    await until(() => home.events.length === contents.length, "all events");
+    assert.equal(fanfold.state.get(), "live");
+    assert.deepEqual(home.events, contents);
+    assert.equal(home.reads, 1);
+    fanfold.close();
+    assert.equal(fanfold.state.get(), "idle");
+  }),
+);
+
+test("a server that cannot be reached at the beginning is tried again", { skip }, () =>
+  through(async (proxy) => {
+    const [reader] = await pair();
+    proxy.isDown = true;
+    const fanfold = open({ url: proxy.url, token: memoryToken(reader.token) });
+    const home = show(fanfold);
+    await until(() => fanfold.state.get() === "lost", "a lost connection");
+    proxy.isDown = false;
+    await until(() => fanfold.state.get() === "live", "a connection");
+    assert.equal(home.reads, 1);
+    assert.ok(home.failures.every((code) => code === undefined));
+  }),
+);
+
+for (const code of [1001, 1013, 4408, 4410]) {
+  test(`a socket that is closed with ${code} is resumed`, { skip }, () =>
+    through(async (proxy) => {
+      const [reader, writer] = await pair();
+      const home = show(open({ url: proxy.url, token: memoryToken(reader.token) }));
+      await until(() => proxy.sockets === 1, "a connection");
+      const before = await publish(writer, 2, "before");
+      await until(() => home.events.length === 2, "events");
+      proxy.closeAll(code);
+      const contents = [...before, ...(await publish(writer, 2, "after"))];
+      await until(() => home.events.length === 4, "all events");
+      assert.deepEqual(home.events, contents);
+      assert.equal(home.reads, 1);
+    }),
+  );
+}
+
+test("a fault of the client ends a subscription, with the reason", { skip }, () =>
+  through(async (proxy) => {
+    const [reader] = await pair();
+    const home = show(open({ url: proxy.url, token: memoryToken(reader.token) }));
+    await until(() => proxy.sockets === 1, "a connection");
+    await pause(100);
+    proxy.closeAll(4400, "Unknown message type");
+    await until(() => home.failures.length === 1, "a failure");
+    assert.deepEqual(home.failures, ["BAD_REQUEST"]);
+  }),
+);
+
+test("a connection over which nothing arrives any more is replaced", { skip }, () =>
+  through(async (proxy) => {
+    const [reader, writer] = await pair();
+    const fanfold = open({ url: proxy.url, token: memoryToken(reader.token), keepAlive: 400 });
+    const home = show(fanfold);
+    await until(() => fanfold.state.get() === "live", "a connection");
+    await pause(1_500);
+    assert.equal(proxy.sockets, 1, "pings keep a connection without events");
+    proxy.isSilent = true;
+    const contents = await publish(writer, 2, "silence");
+    await until(() => fanfold.state.get() === "lost", "a lost connection");
+    proxy.isSilent = false;
+    await until(() => home.events.length === 2, "all events");
+    assert.deepEqual(home.events, contents);
+  }),
+);
+
+test("a timeline is read again after a reset, and goes on", { skip }, async () => {
+  const [reader, writer] = await pair();
+  const other = await register("other");
+  await other.publish("from another");
+  const home = show(open({ url: URL_OF_API, token: memoryToken(reader.token) }));
+  await until(() => home.reads === 1, "a page");
+  await reader.follow(other);
+  await until(() => home.texts().includes("from another"), "the posts of the followed user");
+  const [content] = await publish(writer, 1, "after the reset");
+  await until(() => home.texts()[0] === content, "an event after it");
+  assert.deepEqual(home.texts(), await reader.timeline());
+});
+
+test("posts, reposts and their removals have the timeline in the server's order", { skip }, () =>
+  through(async (proxy) => {
+    const [reader, writer] = await pair();
+    const [second, stranger] = [await register("second"), await register("stranger")];
+    await reader.follow(second);
+    proxy.cutAfter = 4;
+    const home = show(open({ url: proxy.url, token: memoryToken(reader.token) }));
+    await until(() => home.reads > 0, "a page");
+    const posts = [];
+    for (const index of [1, 2, 3]) posts.push(await stranger.publish(`of a stranger ${index}`));
+    for (const post of posts) await writer.repost(post);
+    await writer.publish("own");
+    await second.repost(posts[0]!);
+    await second.repost(posts[1]!);
+    await writer.undoRepost(posts[0]!);
+    await second.undoRepost(posts[1]!);
+    await stranger.delete(posts[2]!);
+    const expected = ["of a stranger 1 " + second.name, "own", "of a stranger 2 " + writer.name];
+    assert.deepEqual(await reader.timeline(), expected);
+    await until(() => home.texts().join() === expected.join(), "the same timeline");
+  }),
+);
+
+test("a timeline is read again if too many events were missed", { skip }, () =>
+  through(async (proxy) => {
+    const [reader, writer] = await pair();
+    // Each user may publish few posts at a time.
+    const writers = await Promise.all(Array.from({ length: 26 }, () => register("many")));
+    for (const other of writers) await reader.follow(other);
+    const fanfold = open({ url: proxy.url, token: memoryToken(reader.token) });
+    const home = show(fanfold);
+    await until(() => fanfold.state.get() === "live", "a connection");
+    proxy.isDown = true;
+    proxy.cut();
+    await Promise.all(writers.map((other) => publish(other, 40, "one of many")));
+    await writer.publish("the last");
+    proxy.isDown = false;
+    await until(() => home.texts()[0] === "the last", "the newest post");
+    assert.equal(home.reads, 2);
+    assert.deepEqual(home.events, []);
+    fanfold.close();
+  }),
+);
+
+test("a session that ends stops the events, and another begins with a new page", { skip }, async () => {
+  const [reader, writer] = await pair();
+  const [other] = await pair();
+  const token = memoryToken();
+  const fanfold = open({ url: URL_OF_API, token });
+  const home = show(fanfold);
+  assert.equal(fanfold.state.get(), "signed-out");
+  assert.equal(home.reads, 0);
+  assert.deepEqual((await fanfold.signIn(reader.name, "wrong password")).map(({ code }) => code), ["WRONG_CREDENTIALS"]);
+  assert.deepEqual(await fanfold.signIn(reader.name, PASSWORD), []);
+  await until(() => fanfold.state.get() === "live", "a connection");
+  const [content] = await publish(writer, 1, "session");
+  await until(() => home.texts()[0] === content, "an event");
+
+  // The server closes the socket with 4403.
+  await ask("mutation { logoutEverywhere { userErrors { message } } }", {}, token.get()!);
+  await until(() => fanfold.state.get() === "signed-out", "the end of the session");
+  assert.equal(token.get(), null);
+  assert.equal(fanfold.signedIn.get(), false);
+
+  fanfold.setToken(other.token);
+  await until(() => home.reads === 2 && fanfold.state.get() === "live", "another session");
+  assert.deepEqual(home.texts(), []);
+  fanfold.signOut();
+  assert.equal(fanfold.state.get(), "signed-out");
+  const { data } = await fanfold.request<any, {}>("{ viewer { id } }" as never, {});
+  assert.equal(data.viewer, null);
+});
+
+test("a changed password keeps the session in this client", { skip }, async () => {
+  const [reader] = await pair();
+  const token = memoryToken(reader.token);
+  const fanfold = open({ url: URL_OF_API, token });
+  show(fanfold);
+  await until(() => fanfold.state.get() === "live", "a connection");
+  const document = "mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token userErrors { message } } }";
+  const input = { currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` };
+  const { data } = await fanfold.request<any, any>(document as never, { input });
+  fanfold.setToken(data.changePassword.token);
+  await until(() => fanfold.state.get() !== "live", "a new connection");
+  await until(() => fanfold.state.get() === "live", "a connection of the new session");
+});
+
+test("relations are read again after a gap", { skip }, () =>
+  through(async (proxy) => {
+    const [reader, writer] = await pair();
+    const fanfold = open({ url: proxy.url, token: memoryToken(reader.token) });
+    const statuses: string[] = [];
+    const shown = createShown();
+    shown.add(writer.id);
+    fanfold.relations({
+      events: "subscription { relationChanged { __typename id } }" as never,
+      async read() {
+        for (const userIds of shown.batches()) {
+          const query = "query ($userIds: [ID!]!) { relations(userIds: $userIds) { status } }";
+          const { data } = await fanfold.request<any, any>(query as never, { userIds });
+          statuses.push(...data.relations.map(({ status }: { status: string }) => status));
+        }
+      },
+    });
+    await until(() => statuses.length === 1, "the first read");
+    proxy.isDown = true;
+    proxy.cut();
+    await writer.follow(reader);
+    proxy.isDown = false;
+    await until(() => statuses.length === 2, "the read after the gap");
+    assert.deepEqual(statuses, ["FOLLOWING", "MUTUAL"]);
+  }),
+);
+
+test("events wait while a page is read", { skip }, async () => {
+  const [reader, writer] = await pair();
+  const fanfold = open({ url: URL_OF_API, token: memoryToken(reader.token) });
+  const home = show(fanfold);
+  await until(() => fanfold.state.get() === "live", "a connection");
+  await fanfold.hold(async () => {
+    await publish(writer, 2, "held");
+    await pause(700);
+    assert.deepEqual(home.events, []);
+  });
+  assert.deepEqual(home.events, ["held 0", "held 1"]);
+});
