@@ -7,7 +7,6 @@ import type { Fanfold } from "./fanfold.js";
 import {
   type Binding,
   createLiveTimeline,
-  createShown,
   errorOf,
   type FollowData,
   type FollowDocuments,
@@ -22,6 +21,7 @@ import {
 import { expectRelation, isFollowing, type RelationChange } from "./relation.js";
 import type { RelationEvent } from "./relations.js";
 import { CONNECTIONS, KEY_FIELDS, listArguments, POSSIBLE_TYPES } from "./schema.js";
+import { createShown } from "./shown.js";
 import type { CursorEvent } from "./timeline.js";
 
 /** What the context of a subscription contains for {@link fanfoldLink}. */

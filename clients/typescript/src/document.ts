@@ -26,6 +26,8 @@ export interface Result<Data = unknown> {
 
 /** The forms in which generators keep the text of a document. */
 interface Source {
+  /** Of a syntax tree. All other documents are strings. */
+  kind?: string;
   loc?: { source: { body: string } };
   __meta__?: { hash?: string };
 }
@@ -39,10 +41,9 @@ export function operationOf(
   print?: (document: never) => string,
 ): Operation {
   const source = document as Source;
-  const isText = typeof document === "string" || document instanceof String;
-  const query = isText ? String(document) : (source.loc?.source.body ?? print?.(document as never));
+  const query = source.kind ? (source.loc?.source.body ?? print?.(document as never)) : String(document);
   // With `persistedDocuments: { mode: "replaceDocumentWithHash" }`, the text is empty.
   const documentId = query ? undefined : source.__meta__?.hash;
-  if (!query && !documentId) throw new TypeError("The document has no text: pass `print` of graphql to createFanfold.");
-  return { ...(query ? { query } : { documentId }), variables: (variables ?? {}) as Record<string, unknown> };
+  if (!query && !documentId) throw new TypeError("The document has no text. Pass `print` to createFanfold.");
+  return { query, documentId, variables: variables as Record<string, unknown> | undefined };
 }

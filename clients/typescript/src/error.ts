@@ -17,24 +17,23 @@ export class FanfoldError extends Error {
   /**
    * The first error's code, one of the schema's `ErrorCode`, which may grow; undefined if the server was not reached.
    */
-  readonly code: string | undefined;
+  declare readonly code: string | undefined;
   /** The delay that the server demands before a retry, in seconds; 0 if it demands none. */
-  readonly retryAfterSeconds: number;
+  declare readonly retryAfterSeconds: number;
   /** True if the same request may succeed later. Whether a mutation was executed is not known after a lost connection. */
-  readonly isTransient: boolean;
+  declare readonly isTransient: boolean;
 
   /** @param failures The response's errors; empty if the server was not reached. */
   constructor(
     message: string,
     readonly failures: readonly GraphQLFailure[] = [],
-    options?: { cause?: unknown },
+    cause?: unknown,
   ) {
-    super(message, options);
-    const codes = failures.map(({ extensions }) => extensions?.["code"]);
-    const delays = failures.map(({ extensions }) => Number(extensions?.["retryAfterSeconds"]) || 0);
-    this.code = codes[0] as string | undefined;
-    this.retryAfterSeconds = Math.max(0, ...delays);
-    this.isTransient = failures.length === 0 || codes.some((code) => TRANSIENT.includes(code as string));
+    super(message, { cause });
+    const codes = failures.map(({ extensions }) => extensions?.["code"] as string);
+    this.code = codes[0];
+    this.retryAfterSeconds = Math.max(0, ...failures.map(({ extensions }) => Number(extensions?.["retryAfterSeconds"] ?? 0)));
+    this.isTransient = !codes.length || codes.some((code) => TRANSIENT.includes(code));
   }
 }
 
@@ -44,7 +43,7 @@ export const rejection = (failures: readonly GraphQLFailure[]): FanfoldError =>
 
 /** Returns the error of a request that has not reached the server, or of a task that has failed in another way. */
 export const unreachable = (cause: unknown, message = "The server cannot be reached."): FanfoldError =>
-  cause instanceof FanfoldError ? cause : new FanfoldError(message, [], { cause });
+  cause instanceof FanfoldError ? cause : new FanfoldError(message, [], cause);
 
 /** Returns the error with which a task has failed. */
 export const failureOf = (cause: unknown): FanfoldError => unreachable(cause, String(cause));

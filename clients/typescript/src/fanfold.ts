@@ -2,22 +2,18 @@ import { type Document, type Operation, operationOf, type Result } from "./docum
 import { FanfoldError, rejection, unreachable } from "./error.js";
 import { execute, send } from "./http.js";
 import { type RelationEvent, type RelationSource, watchRelations } from "./relations.js";
-import { openSession, type TokenSource } from "./session.js";
+import { type Session, sessionOf } from "./session.js";
 import { type Connection, openSocket, type Sink } from "./socket.js";
 import type { Store } from "./store.js";
 import { type CursorEvent, type EventSink, type TimelineSource, type Watch, watchTimeline } from "./timeline.js";
-import type { TokenStore } from "./token.js";
-
-/** The interval of pings, and the time after which a request has failed, in milliseconds. */
-const KEEP_ALIVE = 10_000;
-const TIMEOUT = 30_000;
+import { memoryToken, type TokenStore } from "./token.js";
 
 /** The options of {@link createFanfold}. */
 export interface FanfoldOptions {
   /** The URL of the API, such as `https://social.example/graphql`; on a page of the same site also `/graphql`. */
   readonly url: string;
-  /** Where the token is kept, or what issues the tokens of another application. By default, in memory. */
-  readonly token?: TokenStore | TokenSource;
+  /** Where the token of a session is kept, such as `localToken`; or `applicationToken`. By default, in memory. */
+  readonly token?: TokenStore | Session;
   /** The interval of pings, in milliseconds; after 1.5 intervals of silence, the client reconnects. Default 10,000. */
   readonly keepAlive?: number;
   /** The time after which a request without a response has failed, in milliseconds. Default 30,000. */
@@ -84,6 +80,9 @@ export interface Fanfold {
 
   // For bindings:
 
+  /** The URL of the API. */
+  readonly url: string;
+
   /** Executes an operation, and returns the response as it is. */
   execute<Data>(operation: Operation): Promise<Result<Data>>;
   /**
@@ -100,23 +99,23 @@ export interface Fanfold {
 }
 
 const SIGN_IN =
-  "mutation SignIn($input:LoginInput!){login(input:$input){token userErrors{code message field limit retryAfterSeconds}}}";
-const SIGN_OUT = "mutation SignOut{logout{userErrors{code}}}";
+  "mutation($input:LoginInput!){login(input:$input){token userErrors{code message field limit retryAfterSeconds}}}";
+const SIGN_OUT = "mutation{logout{userErrors{code}}}";
 
 type SignInData = { login: { token: string | null; userErrors: UserError[] } | null };
 
 /** Returns the data of a result, and the error of fields that have failed. */
-function responseOf<Data>({ data, errors = [] }: Result<Data>): Response<Data> {
-  const error = errors.length > 0 ? rejection(errors) : undefined;
+function responseOf<Data>({ data, errors }: Result<Data>): Response<Data> {
+  const error = errors && rejection(errors);
   if (!data) throw unreachable(error);
   return error ? { data, error } : { data };
 }
 
 /** Creates a client. It connects with the first subscription. */
 export function createFanfold(options: FanfoldOptions): Fanfold {
-  const { token, keepAlive = KEEP_ALIVE, timeout = TIMEOUT, print, webSocket } = options;
+  const { token = memoryToken(), keepAlive = 10_000, timeout = 30_000, print, webSocket } = options;
   const url = new URL(options.url, globalThis.location?.href).href;
-  const session = openSession(token);
+  const session = "reject" in token ? token : sessionOf(token);
   const socket = openSocket({ url, session, keepAlive, webSocket });
   const transport = { url, session, timeout };
   /** What runs until the client is closed. */
@@ -143,12 +142,13 @@ export function createFanfold(options: FanfoldOptions): Fanfold {
     });
 
   const fanfold: Fanfold = {
+    url,
     async request(document, ...[variables]) {
       return responseOf(await fanfold.execute(operationOf(document, variables as object, print)));
     },
     async signIn(username, password, label = "") {
       const variables = { input: { username, password, label } };
-      const result = await send<SignInData>({ query: SIGN_IN, variables }, null, transport).catch(rethrow);
+      const result = await send<SignInData>({ query: SIGN_IN, variables }, null, transport);
       const { login } = responseOf(result).data;
       if (login?.token) session.set(login.token);
       return login?.userErrors ?? [];
@@ -164,12 +164,12 @@ export function createFanfold(options: FanfoldOptions): Fanfold {
     setToken: session.set,
     signedIn: session.signedIn,
     state: socket.state,
-    execute: (operation) => execute<never>(operation, transport).catch(rethrow),
+    execute: (operation) => execute(operation, transport),
     subscribe: (operation, sink) => track(socket.subscribe(operation, sink)),
     hold: socket.hold,
     watchTimeline(source) {
       const report = (error: FanfoldError | undefined) => {
-        if (error && error.failures.length === 0) socket.lose();
+        if (error?.failures.length === 0) socket.lose();
         source.report?.(error);
       };
       const watch = watchTimeline({ ...source, report }, session);
@@ -187,7 +187,3 @@ export function createFanfold(options: FanfoldOptions): Fanfold {
   };
   return fanfold;
 }
-
-const rethrow = (cause: unknown): never => {
-  throw unreachable(cause);
-};

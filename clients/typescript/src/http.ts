@@ -1,5 +1,5 @@
 import type { Operation, Result } from "./document.js";
-import { rejection } from "./error.js";
+import { rejection, unreachable } from "./error.js";
 import type { Session } from "./session.js";
 
 /** How requests are sent. */
@@ -10,6 +10,10 @@ export interface Transport {
   readonly timeout: number;
 }
 
+/** Returns the header with a token; none for an anonymous request. */
+export const authorization = (token: string | null): Record<string, string> =>
+  token === null ? {} : { authorization: `Bearer ${token}` };
+
 /** Sends an operation with a token; null for an anonymous request. Fails if there is no response of the API. */
 export async function send<Data>(
   operation: Operation,
@@ -17,18 +21,22 @@ export async function send<Data>(
   { url, timeout }: Pick<Transport, "url" | "timeout">,
   options?: RequestInit,
 ): Promise<Result<Data>> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      accept: "application/graphql-response+json",
-      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-    },
-    body: JSON.stringify(operation),
-    signal: AbortSignal.timeout(timeout),
-    ...options,
-  });
-  return (await response.json()) as Result<Data>;
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/graphql-response+json",
+        ...authorization(token),
+      },
+      body: JSON.stringify(operation),
+      signal: AbortSignal.timeout(timeout),
+      ...options,
+    });
+    return (await response.json()) as Result<Data>;
+  } catch (cause) {
+    throw unreachable(cause);
+  }
 }
 
 /** Sends an operation with the session's token; once more with another one if the server has rejected it. */
@@ -36,7 +44,7 @@ export async function execute<Data>(operation: Operation, transport: Transport):
   const { session } = transport;
   const token = await session.token();
   const result = await send<Data>(operation, token, transport);
-  const isRejected = token !== null && !result.data && rejection(result.errors ?? []).code === "UNAUTHENTICATED";
+  const isRejected = token !== null && result.errors && rejection(result.errors).code === "UNAUTHENTICATED";
   // A rejected request was not executed.
   return isRejected && (await session.reject(token)) ? send<Data>(operation, await session.token(), transport) : result;
 }

@@ -1,3 +1,4 @@
+export { applicationToken } from "./applicationToken.js";
 export type { Document, Operation, Result } from "./document.js";
 export {
   appendEntries,
@@ -23,7 +24,7 @@ export { type Attempt, publishKey } from "./publishKey.js";
 export { expectRelation, isFollowing, isReversible, type RelationChange, type RelationState } from "./relation.js";
 export type { RelationEvent, RelationSource } from "./relations.js";
 export { createShown, type Shown } from "./shown.js";
-export type { TokenSource } from "./session.js";
+export type { Session } from "./session.js";
 export type { Connection, Sink } from "./socket.js";
 export { createStore, type Store, type WritableStore } from "./store.js";
 export type { CursorEvent, EventSink, TimelineSource, Watch } from "./timeline.js";

@@ -1,10 +1,9 @@
-import type { Document } from "./document.js";
 import type { Entry } from "./entries.js";
 import { failureOf, FanfoldError, type GraphQLFailure, rejection } from "./error.js";
 import type { Fanfold, UserError } from "./fanfold.js";
 import type { RelationChange, RelationState } from "./relation.js";
 import type { RelationEvent } from "./relations.js";
-import { createShown, type Shown } from "./shown.js";
+import type { Shown } from "./shown.js";
 import { createStore, type Store } from "./store.js";
 import type { CursorEvent, EventSink } from "./timeline.js";
 
@@ -207,8 +206,6 @@ export interface RelationCache {
 export const watchShown = (fanfold: Fanfold, shown: Shown, { read, subscribe }: RelationCache): (() => void) =>
   fanfold.watchRelations({ read: () => Promise.all(shown.batches().map(read)), subscribe });
 
-export { createShown };
-
 /** Returns the errors of the payload of a mutation. */
 export const userErrorsOf = (data: FollowData | null | undefined): readonly UserError[] =>
   Object.values(data ?? {})[0]?.userErrors ?? [];
@@ -234,5 +231,3 @@ export function errorOf(cause: unknown): FanfoldError {
   if (cause instanceof FanfoldError || !graphQLErrors?.length) return failureOf(networkError);
   return rejection(graphQLErrors);
 }
-
-export type { Document };

@@ -124,6 +124,13 @@ export function useTimeline<Entry extends ListedEntry>(options: TimelineOptions<
   };
 }
 
+/** The number of entries that wait in a timeline, for a component that shows no more of it, on any page. */
+export function useWaiting<Entry extends ListedEntry>(options: TimelineOptions<Entry>): number {
+  const { timeline, held } = useShared(options);
+  const { entries } = useStore(timeline as LiveTimeline<Entry>);
+  return splitArrivals(entries, useStore(held), options.isOwn).waiting;
+}
+
 /** Keeps the relations of the users shown by {@link useFollow} and {@link useShown} up to date. Use it once. */
 export function useRelations({ query, events }: RelationDocuments<unknown, unknown>): void {
   const { binding } = useFanfoldContext();
@@ -213,3 +220,16 @@ export function useSession() {
   const { fanfold } = useFanfoldContext().binding;
   return { isSignedIn: useStore(fanfold.signedIn), signIn: fanfold.signIn, signOut: fanfold.signOut };
 }
+
+export type {
+  Binding,
+  FollowDocuments,
+  FollowedUser,
+  ListedEntry,
+  LiveTimeline,
+  RelationDocuments,
+  TimelineData,
+  TimelineDocuments,
+  TimelinePage,
+  TimelineState,
+} from "./live.js";

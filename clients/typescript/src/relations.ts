@@ -23,7 +23,10 @@ export interface RelationSource<E extends RelationEvent> {
 /** Keeps relations up to date, in each session that begins while it runs, until the returned function is called. */
 export function watchRelations<E extends RelationEvent>(source: RelationSource<E>, session: Session): () => void {
   const task = createTask(session, ({ guard, onEnd }) => {
-    const fail = guard((error: FanfoldError) => (error.isTransient ? task.retry(error.retryAfterSeconds) : task.pause()));
+    const fail = guard((error: FanfoldError) => {
+      task.pause();
+      if (error.isTransient) task.retry(error.retryAfterSeconds);
+    });
     const read = guard(() => {
       source.read().then(task.succeed, (cause: unknown) => fail(failureOf(cause)));
     });

@@ -23,7 +23,6 @@ import type { Fanfold } from "./fanfold.js";
 import {
   type Binding,
   createLiveTimeline,
-  createShown,
   errorOf,
   type FollowData,
   type FollowDocuments,
@@ -36,6 +35,7 @@ import {
 } from "./live.js";
 import { expectRelation, isFollowing } from "./relation.js";
 import type { RelationEvent } from "./relations.js";
+import { createShown } from "./shown.js";
 import type { CursorEvent } from "./timeline.js";
 
 /**

@@ -3,6 +3,7 @@ import { createBackoff } from "./backoff.js";
 import type { Operation, Result } from "./document.js";
 import { listen } from "./environment.js";
 import { type FanfoldError, type GraphQLFailure, rejection } from "./error.js";
+import { authorization } from "./http.js";
 import type { Session } from "./session.js";
 import { createStore, type Store } from "./store.js";
 
@@ -63,8 +64,8 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
   let link: "connecting" | "live" | "lost" = "connecting";
   const state = createStore<Connection>("idle");
   const update = () => {
-    const isIdle = active === 0 && link !== "lost";
-    state.set(!session.signedIn.get() ? "signed-out" : isIdle ? "idle" : link);
+    const shown = active > 0 || link === "lost" ? link : "idle";
+    state.set(session.signedIn.get() ? shown : "signed-out");
   };
   const show = (next: typeof link) => {
     link = next;
@@ -87,7 +88,7 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
     keepAlive,
     connectionParams: async () => {
       used = await session.token();
-      return used === null ? {} : { Authorization: `Bearer ${used}` };
+      return authorization(used);
     },
     on: {
       connecting: awaitMessage,
@@ -122,16 +123,15 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
 
       const settle = () => {
         clearTimeout(settling);
-        if (current > 0 && state.get() === "live") settling = setTimeout(() => sink.connected?.(), SETTLE);
+        if (state.get() === "live") settling = setTimeout(() => current && sink.connected?.(), SETTLE);
       };
       const stopState = state.subscribe(settle);
       const end = () => {
-        if (current === 0) return;
+        if (!current) return;
         current = 0;
         active -= 1;
         backoff.cancel();
         stopState();
-        settle();
         stopRunning();
         update();
       };
@@ -156,7 +156,7 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
             backoff.succeed();
             const cursor = cursorOf(data);
             if (cursor !== undefined) variables["after"] = cursor;
-            deliver(() => current > 0 && sink.next({ data, errors }));
+            deliver(() => current && sink.next({ data, errors }));
           },
           error: again,
           complete: again,
@@ -168,9 +168,8 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
       const resume = async (cause: unknown, own: number) => {
         const { code, reason } = (cause ?? {}) as Partial<CloseEvent>;
         let failures = Array.isArray(cause) ? (cause as GraphQLFailure[]) : [];
-        const closed = (code: string) => [{ message: reason || `The server has closed the connection: ${code}`, extensions: { code } }];
-        if (code === FORBIDDEN) failures = closed("UNAUTHENTICATED");
-        if (FATAL.includes(code!)) failures = closed("BAD_REQUEST");
+        const meaning = code === FORBIDDEN ? "UNAUTHENTICATED" : FATAL.includes(code!) && "BAD_REQUEST";
+        if (meaning) failures = [{ message: reason!, extensions: { code: meaning } }];
         const error = rejection(failures);
         const isRejected = error.code === "UNAUTHENTICATED";
         // If the application cannot issue another token now, it may later.

@@ -2,7 +2,7 @@
 export interface Store<Value> {
   /** Returns the current value. */
   get(): Value;
-  /** Calls the listener after each change, until the returned function is called. */
+  /** Calls the listener, once however often it is added, after each change, until the returned function is called. */
   subscribe(listener: () => void): () => void;
 }
 
@@ -22,10 +22,8 @@ export function createStore<Value>(value: Value): WritableStore<Value> {
       for (const listener of [...listeners]) listener();
     },
     subscribe(listener) {
-      // Two subscriptions of the same function are two.
-      const own = () => listener();
-      listeners.add(own);
-      return () => void listeners.delete(own);
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
     },
   };
 }

@@ -1,7 +1,6 @@
 import {
   type AnyVariables,
   type Client,
-  type CombinedError,
   type Exchange,
   gql,
   type OperationResult,
@@ -15,7 +14,6 @@ import type { Fanfold } from "./fanfold.js";
 import {
   type Binding,
   createLiveTimeline,
-  createShown,
   errorOf,
   type FollowData,
   type FollowDocuments,
@@ -27,13 +25,13 @@ import {
   watchShown,
 } from "./live.js";
 import { expectRelation, isFollowing, type RelationChange, type RelationState } from "./relation.js";
-import type { RelationEvent } from "./relations.js";
-import { CONNECTIONS, EMBEDDED_TYPES, KEY_FIELDS, listArguments } from "./schema.js";
-import type { CursorEvent } from "./timeline.js";
+import { CONNECTIONS, EMBEDDED_TYPES, KEY_FIELDS, listArguments, POSSIBLE_TYPES } from "./schema.js";
+import { createShown } from "./shown.js";
+import type { CursorEvent, EventSink } from "./timeline.js";
 
 /** What the context of a subscription contains for {@link fanfoldExchange}. */
 interface ExchangeContext {
-  readonly fanfold?: { connected(): void };
+  readonly fanfold?: { connected?(): void };
 }
 
 /** Executes all operations with the client: queries and mutations over HTTP, subscriptions over its WebSocket. */
@@ -47,7 +45,7 @@ export const fanfoldExchange = (fanfold: Fanfold): Exchange =>
         // The library tells lists, of errors of a response, from other errors.
         const error = (error: FanfoldError) => sink.error(error.failures.length > 0 ? error.failures : error);
         if (kind === "subscription") {
-          const connected = () => (context as ExchangeContext).fanfold?.connected();
+          const connected = () => (context as ExchangeContext).fanfold?.connected?.();
           return { unsubscribe: fanfold.subscribe(operation, { next, error, connected }) };
         }
         let isOpen = true;
@@ -163,17 +161,16 @@ const expected =
   (change: RelationChange) =>
   ({ input }: { input: { userId: string } }, cache: Cache) => {
     const user = { __typename: "User", id: input.userId };
-    const key = cache.resolve(user, "relation") as string | null;
-    const valueAt = (field: string) => (key ? (cache.resolve(key, field) ?? null) : null) as string | null;
-    const now: RelationState = {
-      status: valueAt("status") ?? "NONE",
-      followingSince: valueAt("followingSince"),
-      requestedSince: valueAt("requestedSince"),
-    };
+    const key = valueOf<string | undefined>(cache, user, "relation");
+    // A relation that is not in the cache is not shown.
+    if (!key) return null;
+    const valueAt = (field: string) => valueOf<string>(cache, key, field) ?? null;
+    const [status, followingSince, requestedSince] = ["status", "followingSince", "requestedSince"].map(valueAt);
+    const now: RelationState = { status: status!, followingSince, requestedSince };
     const after = expectRelation(change, now, cache.resolve(user, "isPrivate") === true);
     const step = Number(isFollowing(after)) - Number(isFollowing(now));
     const count = cache.resolve(user, "followerCount") as number | null | undefined;
-    const relation = key && { __typename: "Relation", id: cache.resolve(key, "id"), ...after };
+    const relation = { __typename: "Relation", id: valueAt("id"), ...after };
     return {
       __typename: change === "follow" ? "FollowPayload" : "UnfollowPayload",
       relation,
@@ -201,20 +198,32 @@ export function fanfoldCache(own: CacheExchangeOpts = {}): CacheExchangeOpts {
   }
   updates["Subscription"] = { timeline: onEvent as UpdateResolver, ...own.updates?.["Subscription"] };
   const optimistic = { follow: expected("follow"), unfollow: expected("unfollow") } as NonNullable<CacheExchangeOpts["optimistic"]>;
-  return { ...own, keys: { ...keys, ...own.keys }, updates, optimistic: { ...optimistic, ...own.optimistic } };
+  const possibleTypes = POSSIBLE_TYPES as unknown as Record<string, string[]>;
+  return { possibleTypes, ...own, keys: { ...keys, ...own.keys }, updates, optimistic: { ...optimistic, ...own.optimistic } };
 }
 
-type Query = TypedDocumentNode<any, any>;
-
-/** Returns the data of a result. */
-function dataOf<Data>({ data, error }: { data?: Data | undefined; error?: CombinedError | undefined }): Data {
-  if (!data) throw errorOf(error);
-  return data;
-}
+/** A document of urql, or its text. */
+export type Query = TypedDocumentNode<any, any> | string;
 
 /** Reads a query from the network into the cache. */
-const read = async <Data>(client: Client, query: Query, variables: AnyVariables): Promise<Data> =>
-  dataOf<Data>(await client.query(query, variables, { requestPolicy: "network-only" }).toPromise());
+async function read<Data>(client: Client, query: Query, variables: AnyVariables): Promise<Data> {
+  const { data, error } = await client.query(query, variables, { requestPolicy: "network-only" }).toPromise();
+  if (!data) throw errorOf(error);
+  return data as Data;
+}
+
+/** Subscribes to the events of a field, which the cache applies. */
+const subscribe = <E>(
+  client: Client,
+  events: Query,
+  variables: AnyVariables,
+  field: string,
+  sink: EventSink<E> & { connected?(): void },
+) =>
+  client.subscription(events, variables, { fanfold: sink } as object).subscribe(({ data, error }) => {
+    if (data) sink.next((data as Record<string, E>)[field]!);
+    else if (error) sink.error(errorOf(error));
+  }).unsubscribe;
 
 /**
  * Connects urql with the hooks of `@fanfold/client/react`.
@@ -236,23 +245,13 @@ export function urqlBinding(fanfold: Fanfold, client: Client, mutations: FollowD
             data = result.data ?? undefined;
             listener();
           }).unsubscribe,
-        subscribe: (after, sink) =>
-          client.subscription(events, { ...variables, after }).subscribe(({ data, error }) => {
-            if (data) sink.next((data as { timeline: CursorEvent }).timeline);
-            else if (error) sink.error(errorOf(error));
-          }).unsubscribe,
+        subscribe: (after, sink) => subscribe(client, events, { ...variables, after }, "timeline", sink),
       });
     },
     relations: ({ query, events }) =>
       watchShown(fanfold, shown, {
         read: (userIds) => read(client, query, { userIds }),
-        subscribe(sink) {
-          const context = { fanfold: { connected: sink.connected } };
-          return client.subscription(events, {}, context as object).subscribe(({ data, error }) => {
-            if (data) sink.next((data as { relationChanged: RelationEvent }).relationChanged);
-            else if (error) sink.error(errorOf(error));
-          }).unsubscribe;
-        },
+        subscribe: (sink) => subscribe(client, events, {}, "relationChanged", sink),
       }),
     async follow(change, user) {
       const variables = { input: { userId: user.id } };
