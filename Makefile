@@ -116,7 +116,7 @@ bench: setup
 
 lint: $(TOOLS)/installed lint-deploy tests/npm/node_modules/.package-lock.json
 	cargo fmt --check
-	tests/npm/node_modules/.bin/prettier --check --log-level warn playground demo tests benches deploy .github
+	tests/npm/node_modules/.bin/prettier --check --log-level warn clients playground demo tests benches deploy .github
 	node tests/npm/workflows.mjs .github/workflows/*.yml
 	cargo clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items

@@ -1,4 +1,11 @@
-import { type ApolloCache, type ApolloClient, ApolloLink, type FieldPolicy, Observable, type TypePolicies } from "@apollo/client";
+import {
+  type ApolloCache,
+  type ApolloClient,
+  ApolloLink,
+  type FieldPolicy,
+  Observable,
+  type TypePolicies,
+} from "@apollo/client";
 import { print } from "@apollo/client/utilities";
 import type { DocumentNode } from "graphql";
 import { appendEntries, applyToEntries, type Entry, type TimelineEvent } from "./entries.js";
@@ -116,7 +123,11 @@ const listPolicy = (isTimeline: boolean): FieldPolicy<CachedList> => ({
     if (list && args?.["after"]) return appendPage(list, page, isTimeline);
     // Another component may select a part of the list only, such as its count.
     const isPart = args?.["first"] === 0;
-    return { ...list, ...page, ...(isPart && list && { edges: list.edges, nodes: list.nodes, pageInfo: list.pageInfo }) };
+    return {
+      ...list,
+      ...page,
+      ...(isPart && list && { edges: list.edges, nodes: list.nodes, pageInfo: list.pageInfo }),
+    };
   },
 });
 
@@ -145,7 +156,12 @@ type Query = DocumentNode;
 
 /** Reads a query from the network into the cache. */
 async function read<Data>(client: ApolloClient, query: Query, variables: object): Promise<Data> {
-  const { data, error } = await client.query<Data, any>({ query, variables, fetchPolicy: "network-only", errorPolicy: "all" });
+  const { data, error } = await client.query<Data, any>({
+    query,
+    variables,
+    fetchPolicy: "network-only",
+    errorPolicy: "all",
+  });
   if (!data) throw errorOf(error);
   return data;
 }
@@ -158,7 +174,10 @@ async function follow(client: ApolloClient, mutation: Query, change: RelationCha
   if (relation) {
     const expected = expectRelation(change, relation, user.isPrivate);
     const step = Number(isFollowing(expected)) - Number(isFollowing(relation));
-    const set = <Value>(value: Value) => () => value;
+    const set =
+      <Value>(value: Value) =>
+      () =>
+        value;
     const update = (cache: ApolloCache) => {
       const { status, followingSince = null, requestedSince = null } = expected;
       const fields = { status: set(status), followingSince: set(followingSince), requestedSince: set(requestedSince) };
@@ -170,7 +189,12 @@ async function follow(client: ApolloClient, mutation: Query, change: RelationCha
   }
   try {
     const variables = { input: { userId: user.id } };
-    const { data, error } = await client.mutate<FollowData, any>({ mutation, variables, fetchPolicy: "no-cache", errorPolicy: "all" });
+    const { data, error } = await client.mutate<FollowData, any>({
+      mutation,
+      variables,
+      fetchPolicy: "no-cache",
+      errorPolicy: "all",
+    });
     const payload = userErrorsOf(data);
     if (error) throw errorOf(error);
     const query = cache.transformDocument(mutation);
@@ -190,7 +214,11 @@ async function follow(client: ApolloClient, mutation: Query, change: RelationCha
  *
  * @param client A client with {@link fanfoldLink} and a cache with {@link fanfoldCache}.
  */
-export function apolloBinding(fanfold: Fanfold, client: ApolloClient, mutations: FollowDocuments<Query>): Binding<Query, Query> {
+export function apolloBinding(
+  fanfold: Fanfold,
+  client: ApolloClient,
+  mutations: FollowDocuments<Query>,
+): Binding<Query, Query> {
   const { cache } = client;
   const shown = createShown();
   return {
@@ -203,7 +231,9 @@ export function apolloBinding(fanfold: Fanfold, client: ApolloClient, mutations:
           const timeline = data?.viewer?.timeline;
           if (!timeline) return null;
           const edges = applyToEntries(timeline.edges, event, timeline.pageInfo.hasNextPage);
-          return edges === timeline.edges ? null : { ...data, viewer: { ...data.viewer, timeline: { ...timeline, edges } } };
+          return edges === timeline.edges
+            ? null
+            : { ...data, viewer: { ...data.viewer, timeline: { ...timeline, edges } } };
         });
       return createLiveTimeline<E, CursorEvent>(fanfold, {
         fetch: async (after) => pageOf(await read<TimelineData<E>>(client, query, { ...variables, after })),
@@ -215,14 +245,16 @@ export function apolloBinding(fanfold: Fanfold, client: ApolloClient, mutations:
         },
         watch: (listener) => cache.watch({ ...options, callback: listener }),
         subscribe(after, sink) {
-          const subscription = client.subscribe<{ timeline: CursorEvent }>({ query: events, variables: { ...variables, after } }).subscribe({
-            next({ data, error }) {
-              if (!data) return sink.error(errorOf(error));
-              apply(data.timeline);
-              sink.next(data.timeline);
-            },
-            error: (error: unknown) => sink.error(errorOf(error)),
-          });
+          const subscription = client
+            .subscribe<{ timeline: CursorEvent }>({ query: events, variables: { ...variables, after } })
+            .subscribe({
+              next({ data, error }) {
+                if (!data) return sink.error(errorOf(error));
+                apply(data.timeline);
+                sink.next(data.timeline);
+              },
+              error: (error: unknown) => sink.error(errorOf(error)),
+            });
           return () => subscription.unsubscribe();
         },
       });
@@ -232,10 +264,12 @@ export function apolloBinding(fanfold: Fanfold, client: ApolloClient, mutations:
         read: (userIds) => read(client, query, { userIds }),
         subscribe(sink) {
           const context: LinkContext = { fanfold: { connected: sink.connected } };
-          const subscription = client.subscribe<{ relationChanged: RelationEvent }>({ query: events, context }).subscribe({
-            next: ({ data, error }) => (data ? sink.next(data.relationChanged) : sink.error(errorOf(error))),
-            error: (error: unknown) => sink.error(errorOf(error)),
-          });
+          const subscription = client
+            .subscribe<{ relationChanged: RelationEvent }>({ query: events, context })
+            .subscribe({
+              next: ({ data, error }) => (data ? sink.next(data.relationChanged) : sink.error(errorOf(error))),
+              error: (error: unknown) => sink.error(errorOf(error)),
+            });
           return () => subscription.unsubscribe();
         },
       }),

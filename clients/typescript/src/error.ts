@@ -32,7 +32,10 @@ export class FanfoldError extends Error {
     super(message, { cause });
     const codes = failures.map(({ extensions }) => extensions?.["code"] as string);
     this.code = codes[0];
-    this.retryAfterSeconds = Math.max(0, ...failures.map(({ extensions }) => Number(extensions?.["retryAfterSeconds"] ?? 0)));
+    this.retryAfterSeconds = Math.max(
+      0,
+      ...failures.map(({ extensions }) => Number(extensions?.["retryAfterSeconds"] ?? 0)),
+    );
     this.isTransient = !codes.length || codes.some((code) => TRANSIENT.includes(code));
   }
 }

@@ -177,7 +177,10 @@ export function createFanfold(options: FanfoldOptions): Fanfold {
     },
     watchRelations: (source) => track(watchRelations(source, session)),
     timeline: ({ events, ...source }) =>
-      fanfold.watchTimeline({ ...source, subscribe: (after, sink) => eventsOf(events, { after }, "timeline", sink) }),
+      fanfold.watchTimeline({
+        ...source,
+        subscribe: (after, sink) => eventsOf(events, { after: after! }, "timeline", sink),
+      }),
     relations: ({ events, ...source }) =>
       fanfold.watchRelations({ ...source, subscribe: (sink) => eventsOf(events, {}, "relationChanged", sink) }),
     close() {

@@ -60,7 +60,7 @@ export interface TimelineCache<E, Event> {
   /** Calls the listener after each change of the list, until the returned function is called. */
   watch(listener: () => void): () => void;
   /** Subscribes to events, and applies each to the cache before it passes it on. */
-  subscribe(after: string | null, sink: EventSink<Event>): () => void;
+  subscribe(after: string | null | undefined, sink: EventSink<Event>): () => void;
 }
 
 /** Keeps a timeline in a cache up to date while it has listeners. */
@@ -108,7 +108,7 @@ export function createLiveTimeline<E extends ListedEntry, Event extends CursorEv
           change({ isLoading: true });
           try {
             const first = await fetchUntil(null, ({ edges }) => (count += edges.length) >= length);
-            return first.liveCursor ?? null;
+            return first.liveCursor;
           } finally {
             isReplacing = false;
           }

@@ -43,7 +43,10 @@ import type { CursorEvent } from "./timeline.js";
  * that the compiler has replaced with their hash are sent as trusted documents.
  */
 export function fanfoldNetwork(fanfold: Fanfold): ReturnType<typeof Network.create> {
-  const operationOf = ({ id, text, name }: { id?: string | null | undefined; text?: string | null; name: string }, variables: object) => ({
+  const operationOf = (
+    { id, text, name }: { id?: string | null | undefined; text?: string | null; name: string },
+    variables: object,
+  ) => ({
     ...(text ? { query: text, operationName: name } : { documentId: id ?? undefined }),
     variables: variables as Record<string, unknown>,
   });
@@ -85,9 +88,15 @@ const entriesOf = (list: RecordProxy): StoredEntry[] => (list.getLinkedRecords("
 function setEntries(list: RecordProxy, entries: readonly StoredEntry[]): void {
   for (const { edge, positions, repostedBy } of entries) {
     edge.setValue([...positions], "positions");
-    edge.setLinkedRecords(repostedBy.map(({ user }) => user), "repostedBy");
+    edge.setLinkedRecords(
+      repostedBy.map(({ user }) => user),
+      "repostedBy",
+    );
   }
-  list.setLinkedRecords(entries.map(({ edge }) => edge), "edges");
+  list.setLinkedRecords(
+    entries.map(({ edge }) => edge),
+    "edges",
+  );
 }
 
 let copies = 0;
@@ -105,7 +114,11 @@ const valuesOf = (args: readonly NormalizationArgument[] | null | undefined, var
   Object.fromEntries(
     (args ?? []).map((argument) => [
       argument.name,
-      argument.kind === "Variable" ? variables[argument.variableName] : "value" in argument ? argument.value : undefined,
+      argument.kind === "Variable"
+        ? variables[argument.variableName]
+        : "value" in argument
+          ? argument.value
+          : undefined,
     ]),
   );
 
@@ -179,7 +192,10 @@ export function relayBinding(
       const operation = createOperationDescriptor(request, variables);
       const timeline = fieldOf(fieldOf(request.operation.selections, "viewer").selections, "timeline");
       const listIn = (store: RecordSourceProxy, after: string | null) =>
-        store.getRoot().getLinkedRecord("viewer")?.getLinkedRecord("timeline", valuesOf(timeline.args, { ...variables, after }));
+        store
+          .getRoot()
+          .getLinkedRecord("viewer")
+          ?.getLinkedRecord("timeline", valuesOf(timeline.args, { ...variables, after }));
       return createLiveTimeline<E, CursorEvent>(fanfold, {
         async fetch(after) {
           const page = pageOf(await read<TimelineData<E>>(environment, query, { ...variables, after }));
@@ -224,11 +240,16 @@ export function relayBinding(
       watchShown(fanfold, shown, {
         read: (userIds) => read(environment, query, { userIds }),
         subscribe: ({ next, error, connected }) =>
-          subscribe<{ relationChanged: RelationEvent }>(environment, events, {}, {
-            next: ({ relationChanged }) => next(relationChanged),
-            error,
-            connected,
-          }),
+          subscribe<{ relationChanged: RelationEvent }>(
+            environment,
+            events,
+            {},
+            {
+              next: ({ relationChanged }) => next(relationChanged),
+              error,
+              connected,
+            },
+          ),
       }),
     follow: (change, user) =>
       new Promise((resolve, reject) => {

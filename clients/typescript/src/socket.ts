@@ -30,6 +30,7 @@ export interface Socket {
   hold<Value>(task: () => Promise<Value>): Promise<Value>;
   /** Reports that the server cannot be reached. */
   lose(): void;
+  /** Stops listening to the session. The connection closes with its last subscription. */
   close(): void;
 }
 
@@ -197,8 +198,6 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
     close() {
       stopSession();
       stopOffline();
-      clearTimeout(silence);
-      void client.dispose();
     },
   };
 }

@@ -20,9 +20,9 @@ export interface TimelineSource<E extends CursorEvent> {
    * Reads the timeline from its top, and returns the `liveCursor` of the page. Called at the beginning, and again when
    * the timeline has changed otherwise than by events. No events arrive meanwhile.
    */
-  read(): Promise<string | null>;
+  read(): Promise<string | null | undefined>;
   /** Subscribes to the events after a cursor, until the returned function is called. */
-  subscribe(after: string | null, sink: EventSink<E>): () => void;
+  subscribe(after: string | null | undefined, sink: EventSink<E>): () => void;
   /** Applies an event. Each arrives once, in order; kinds that it does not know are to be ignored. */
   apply(event: E): void;
   /** Called when reading has failed, with the error, and when it has succeeded. If the error is transient, it is retried. */
@@ -44,7 +44,7 @@ export function watchTimeline<E extends CursorEvent>(source: TimelineSource<E>, 
       source.report?.(error);
       if (error.isTransient) task.retry(error.retryAfterSeconds);
     };
-    const follow = (after: string | null) => {
+    const follow = (after: string | null | undefined) => {
       source.report?.(undefined);
       const next = (event: E) => {
         task.succeed();

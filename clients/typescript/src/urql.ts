@@ -49,11 +49,14 @@ export const fanfoldExchange = (fanfold: Fanfold): Exchange =>
           return { unsubscribe: fanfold.subscribe(operation, { next, error, connected }) };
         }
         let isOpen = true;
-        fanfold.execute(operation).then((result) => {
-          if (!isOpen) return;
-          next(result);
-          sink.complete();
-        }, (cause: FanfoldError) => isOpen && error(cause));
+        fanfold.execute(operation).then(
+          (result) => {
+            if (!isOpen) return;
+            next(result);
+            sink.complete();
+          },
+          (cause: FanfoldError) => isOpen && error(cause),
+        );
         return { unsubscribe: () => void (isOpen = false) };
       },
     }),
@@ -86,9 +89,17 @@ function writeEntries(cache: Cache, list: string, entries: readonly (Entry & { e
     if (valueOf<readonly string[]>(cache, edge, "positions").join() === positions.join()) continue;
     const [typename, cursor] = ["PostEdge", valueOf<string>(cache, edge, "cursor")];
     cache.writeFragment(Positions, { __typename: typename, cursor, positions });
-    cache.link(edge, "repostedBy", repostedBy.map(({ id }) => id));
+    cache.link(
+      edge,
+      "repostedBy",
+      repostedBy.map(({ id }) => id),
+    );
   }
-  cache.link(list, "edges", entries.map(({ edge }) => edge));
+  cache.link(
+    list,
+    "edges",
+    entries.map(({ edge }) => edge),
+  );
 }
 
 const textOf = (args: Record<string, unknown>) => JSON.stringify(Object.entries(listArguments(args)).sort());
@@ -188,18 +199,29 @@ const expected =
  * @param own Further options, which take precedence field by field.
  */
 export function fanfoldCache(own: CacheExchangeOpts = {}): CacheExchangeOpts {
-  const keys: NonNullable<CacheExchangeOpts["keys"]> = { PostEdge: ({ cursor }) => (cursor as string | undefined) ?? null };
+  const keys: NonNullable<CacheExchangeOpts["keys"]> = {
+    PostEdge: ({ cursor }) => (cursor as string | undefined) ?? null,
+  };
   for (const type of EMBEDDED_TYPES) keys[type] = () => null;
   for (const [type, field] of Object.entries(KEY_FIELDS)) keys[type] = (data) => data[field] as string;
-  const append: UpdateResolver = (_parent, args, cache, info) => appendPage(cache, args as Record<string, unknown>, info);
+  const append: UpdateResolver = (_parent, args, cache, info) =>
+    appendPage(cache, args as Record<string, unknown>, info);
   const updates: NonNullable<CacheExchangeOpts["updates"]> = { ...own.updates };
   for (const [type, fields] of Object.entries(CONNECTIONS)) {
     updates[type] = { ...Object.fromEntries(fields.map((field) => [field, append])), ...own.updates?.[type] };
   }
   updates["Subscription"] = { timeline: onEvent as UpdateResolver, ...own.updates?.["Subscription"] };
-  const optimistic = { follow: expected("follow"), unfollow: expected("unfollow") } as NonNullable<CacheExchangeOpts["optimistic"]>;
+  const optimistic = { follow: expected("follow"), unfollow: expected("unfollow") } as NonNullable<
+    CacheExchangeOpts["optimistic"]
+  >;
   const possibleTypes = POSSIBLE_TYPES as unknown as Record<string, string[]>;
-  return { possibleTypes, ...own, keys: { ...keys, ...own.keys }, updates, optimistic: { ...optimistic, ...own.optimistic } };
+  return {
+    possibleTypes,
+    ...own,
+    keys: { ...keys, ...own.keys },
+    updates,
+    optimistic: { ...optimistic, ...own.optimistic },
+  };
 }
 
 /** A document of urql, or its text. */
@@ -230,7 +252,11 @@ const subscribe = <E>(
  *
  * @param client A client with the exchanges `cacheExchange(fanfoldCache())` and {@link fanfoldExchange}.
  */
-export function urqlBinding(fanfold: Fanfold, client: Client, mutations: FollowDocuments<Query>): Binding<Query, Query> {
+export function urqlBinding(
+  fanfold: Fanfold,
+  client: Client,
+  mutations: FollowDocuments<Query>,
+): Binding<Query, Query> {
   const shown = createShown();
   return {
     fanfold,
@@ -238,13 +264,16 @@ export function urqlBinding(fanfold: Fanfold, client: Client, mutations: FollowD
     timeline<E extends ListedEntry>({ query, events, variables = {} }: TimelineDocuments<Query, Query>) {
       let data: TimelineData<E> | undefined;
       return createLiveTimeline<E, CursorEvent>(fanfold, {
-        fetch: async (after) => pageOf(await read<TimelineData<E>>(client, query, after === null ? variables : { ...variables, after })),
+        fetch: async (after) =>
+          pageOf(await read<TimelineData<E>>(client, query, after === null ? variables : { ...variables, after })),
         read: () => data?.viewer?.timeline ?? null,
         watch: (listener) =>
-          client.query(query, variables, { requestPolicy: "cache-only" }).subscribe((result: OperationResult<TimelineData<E>>) => {
-            data = result.data ?? undefined;
-            listener();
-          }).unsubscribe,
+          client
+            .query(query, variables, { requestPolicy: "cache-only" })
+            .subscribe((result: OperationResult<TimelineData<E>>) => {
+              data = result.data ?? undefined;
+              listener();
+            }).unsubscribe,
         subscribe: (after, sink) => subscribe(client, events, { ...variables, after }, "timeline", sink),
       });
     },

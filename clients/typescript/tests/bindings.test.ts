@@ -47,7 +47,12 @@ function apollo(fanfold: Fanfold): Cached {
   const binding = apolloBinding(fanfold, client, { follow: gql(FOLLOW), unfollow: gql(UNFOLLOW) });
   return {
     binding,
-    documents: { home: gql(HOME), events: gql(EVENTS), relations: gql(RELATIONS), relationEvents: gql(RELATION_EVENTS) },
+    documents: {
+      home: gql(HOME),
+      events: gql(EVENTS),
+      relations: gql(RELATIONS),
+      relationEvents: gql(RELATION_EVENTS),
+    },
     profile: (id, listener) =>
       new Promise((resolve) =>
         client.watchQuery<any, any>({ query: gql(PROFILE), variables: { id } }).subscribe(({ data }) => {
@@ -63,7 +68,9 @@ function apollo(fanfold: Fanfold): Cached {
       for (let page = data!.node.followers; page.pageInfo.hasNextPage; page = data!.node.followers) {
         ({ data } = await query.fetchMore({ variables: { after: page.pageInfo.endCursor } }));
       }
-      return client.cache.readQuery<any>({ query: gql(FOLLOWERS), variables: { id } }).node.followers.edges.map((edge: any) => edge.node.id);
+      return client.cache
+        .readQuery<any>({ query: gql(FOLLOWERS), variables: { id } })
+        .node.followers.edges.map((edge: any) => edge.node.id);
     },
   };
 }
@@ -86,7 +93,8 @@ function urql(fanfold: Fanfold): Cached {
         }),
       ),
     async followers(id) {
-      const read = async (after?: string) => (await client.query<any>(FOLLOWERS, { id, after }).toPromise()).data.node.followers;
+      const read = async (after?: string) =>
+        (await client.query<any>(FOLLOWERS, { id, after }).toPromise()).data.node.followers;
       for (let page = await read(); page.pageInfo.hasNextPage; page = await read(page.pageInfo.endCursor));
       return (await read()).edges.map((edge: any) => edge.node.id);
     },
@@ -129,7 +137,9 @@ function show({ binding, documents }: Cached) {
   const timeline: LiveTimeline<Shown> = binding.timeline<Shown>({ query: documents.home, events: documents.events });
   const stop = timeline.subscribe(() => {});
   const texts = () =>
-    timeline.get().entries.map(({ node, repostedBy }) => [node.content, ...repostedBy.map(({ username }) => username)].join(" "));
+    timeline
+      .get()
+      .entries.map(({ node, repostedBy }) => [node.content, ...repostedBy.map(({ username }) => username)].join(" "));
   return { timeline, texts, stop };
 }
 
@@ -150,7 +160,9 @@ for (const [name, open] of Object.entries({ apollo, urql, relay })) {
 
   test(`${name}: a timeline is what the server returns, though sockets are cut and pages are read`, { skip }, () =>
     through(async (proxy, openAs) => {
-      const [reader, writer, second, stranger] = await Promise.all(["reader", "writer", "second", "stranger"].map(register));
+      const [reader, writer, second, stranger] = await Promise.all(
+        ["reader", "writer", "second", "stranger"].map(register),
+      );
       for (const user of [writer, second]) await reader!.follow(user!);
       const posts: string[] = [];
       for (let index = 0; index < 8; index += 1) posts.push(await writer!.publish(`before ${index}`));

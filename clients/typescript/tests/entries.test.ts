@@ -21,7 +21,10 @@ const positionOf = (number: number) => number.toString(16).padStart(16, "0");
 
 /** Returns a page, as the server makes it: it ends with the row that begins the last entry. */
 function pageOf(rows: Model, size: number): { entries: Entry[]; hasMore: boolean } {
-  const entries = new Map<string, { key: string; positions: string[]; repostedBy: { id: string }[]; node: { id: string } }>();
+  const entries = new Map<
+    string,
+    { key: string; positions: string[]; repostedBy: { id: string }[]; node: { id: string } }
+  >();
   for (const { position, post, user } of rows) {
     if (entries.size === size) return { entries: [...entries.values()], hasMore: true };
     const entry = entries.get(post) ?? { key: post, positions: [], repostedBy: [], node: { id: post } };
@@ -46,14 +49,24 @@ type Step =
   | { kind: "unknown" };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({
-    kind: fc.constant("add" as const),
-    post: fc.constantFrom(...POSTS),
-    user: fc.constantFrom(...USERS),
-    position: fc.integer({ min: 1, max: 10_000 }),
-  }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant("add" as const),
+      post: fc.constantFrom(...POSTS),
+      user: fc.constantFrom(...USERS),
+      position: fc.integer({ min: 1, max: 10_000 }),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("delete" as const), post: fc.constantFrom(...POSTS) }) },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant("undo" as const), post: fc.constantFrom(...POSTS), user: fc.constantFrom(...USERS) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("undo" as const),
+      post: fc.constantFrom(...POSTS),
+      user: fc.constantFrom(...USERS),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("more" as const), size: fc.integer({ min: 1, max: 4 }) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("unknown" as const) }) },
 );
@@ -72,7 +85,10 @@ function change(rows: Model, step: Exclude<Step, { kind: "more" }>) {
       return { rows: after, event: { __typename: "PostAdded", edge: entryOf(row) } };
     }
     case "delete":
-      return { rows: without(({ post }) => post === step.post), event: { __typename: "PostRemoved", postId: step.post } };
+      return {
+        rows: without(({ post }) => post === step.post),
+        event: { __typename: "PostRemoved", postId: step.post },
+      };
     case "undo": {
       const { post, user } = step;
       const isGone = (row: Row) => row.post === post && row.user === user;
@@ -97,7 +113,11 @@ function readMore(rows: Model, before: readonly Entry[], size: number) {
 }
 
 test("a client that applies each event shows what a page of the same length has", () => {
-  const history = fc.tuple(fc.array(step, { maxLength: 40 }), fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }));
+  const history = fc.tuple(
+    fc.array(step, { maxLength: 40 }),
+    fc.integer({ min: 1, max: 4 }),
+    fc.array(step, { maxLength: 60 }),
+  );
   fc.assert(
     fc.property(history, ([before, size, steps]) => {
       let rows: Model = [];
@@ -131,12 +151,20 @@ test("an entry whose newest repost is undone moves down, or to the next page", (
   const row = (number: number, post: string, user: string | null) => ({ position: positionOf(number), post, user });
   const { entries } = pageOf([row(9, "post 1", "ada"), row(5, "own 1", null), row(2, "post 1", "ben")], 10);
   const undone = { __typename: "RepostRemoved", postId: "post 1", userId: "ada" };
-  assert.deepEqual(applyToEntries(entries, undone, false).map(({ key }) => key), ["own 1", "post 1"]);
-  assert.deepEqual(applyToEntries(entries, undone, true).map(({ key }) => key), ["own 1"]);
+  assert.deepEqual(
+    applyToEntries(entries, undone, false).map(({ key }) => key),
+    ["own 1", "post 1"],
+  );
+  assert.deepEqual(
+    applyToEntries(entries, undone, true).map(({ key }) => key),
+    ["own 1"],
+  );
 });
 
 test("arrivals wait above the entries that are shown, except for one's own", () => {
-  const entries = [4, 3, 2].map((number) => entryOf({ position: positionOf(number), post: `own ${number}`, user: null }));
+  const entries = [4, 3, 2].map((number) =>
+    entryOf({ position: positionOf(number), post: `own ${number}`, user: null }),
+  );
   const held = holdArrivals(entries);
   const added = [9, 8, 1].map((number) => entryOf({ position: positionOf(number), post: `own ${number}`, user: null }));
   const all = [...added.slice(0, 2), ...entries, added[2]!];

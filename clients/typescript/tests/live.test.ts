@@ -5,7 +5,16 @@ import { after, test } from "node:test";
 
 import WebSocket from "ws";
 
-import { applyToEntries, createFanfold, createShown, type Entry, type Fanfold, type FanfoldOptions, memoryToken } from "../src/index.js";
+import {
+  applicationToken,
+  applyToEntries,
+  createFanfold,
+  createShown,
+  type Entry,
+  type Fanfold,
+  type FanfoldOptions,
+  memoryToken,
+} from "../src/index.js";
 import { type Proxy, startProxy } from "./harness/proxy.js";
 import { ask, PASSWORD, pause, register, skip, until, URL_OF_API, type User } from "./harness/world.js";
 
@@ -52,7 +61,8 @@ function show(fanfold: Fanfold) {
     events: [] as string[],
     failures: [] as (string | undefined)[],
     /** Returns the contents, each with those who have reposted it. */
-    texts: () => home.entries.map(({ node, repostedBy }) => [node.content, ...repostedBy.map((user) => user.username)].join(" ")),
+    texts: () =>
+      home.entries.map(({ node, repostedBy }) => [node.content, ...repostedBy.map((user) => user.username)].join(" ")),
   };
   let hasMore = false;
   const watch = fanfold.timeline({
@@ -71,7 +81,16 @@ function show(fanfold: Fanfold) {
     },
     report: (error) => void (error && home.failures.push(error.code)),
   });
-  return { ...home, get entries() { return home.entries; }, get reads() { return home.reads; }, watch };
+  return {
+    ...home,
+    get entries() {
+      return home.entries;
+    },
+    get reads() {
+      return home.reads;
+    },
+    watch,
+  };
 }
 
 async function pair(): Promise<[User, User]> {
@@ -266,7 +285,10 @@ test("a session that ends stops the events, and another begins with a new page",
   const home = show(fanfold);
   assert.equal(fanfold.state.get(), "signed-out");
   assert.equal(home.reads, 0);
-  assert.deepEqual((await fanfold.signIn(reader.name, "wrong password")).map(({ code }) => code), ["WRONG_CREDENTIALS"]);
+  assert.deepEqual(
+    (await fanfold.signIn(reader.name, "wrong password")).map(({ code }) => code),
+    ["WRONG_CREDENTIALS"],
+  );
   assert.deepEqual(await fanfold.signIn(reader.name, PASSWORD), []);
   await until(() => fanfold.state.get() === "live", "a connection");
   const [content] = await publish(writer, 1, "session");
@@ -293,7 +315,8 @@ test("a changed password keeps the session in this client", { skip }, async () =
   const fanfold = open({ url: URL_OF_API, token });
   show(fanfold);
   await until(() => fanfold.state.get() === "live", "a connection");
-  const document = "mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token userErrors { message } } }";
+  const document =
+    "mutation ($input: ChangePasswordInput!) { changePassword(input: $input) { token userErrors { message } } }";
   const input = { currentPassword: PASSWORD, newPassword: `${PASSWORD} 2` };
   const { data } = await fanfold.request<any, any>(document as never, { input });
   fanfold.setToken(data.changePassword.token);
@@ -339,4 +362,39 @@ test("events wait while a page is read", { skip }, async () => {
     assert.deepEqual(home.events, []);
   });
   assert.deepEqual(home.events, ["held 0", "held 1"]);
+});
+
+test("tokens of another application are replaced when the server rejects them", { skip }, async () => {
+  const [reader, writer] = await pair();
+  const tokens: (string | null)[] = [reader.token, "an expired token"];
+  let asked = 0;
+  const source = async () => {
+    asked += 1;
+    return tokens.pop() ?? null;
+  };
+  const fanfold = open({ url: URL_OF_API, token: applicationToken(source) });
+  // Two requests are rejected together, and ask for one new token.
+  const query = "{ viewer { user { username } } }" as never;
+  const answers = await Promise.all([fanfold.request<any, {}>(query, {}), fanfold.request<any, {}>(query, {})]);
+  for (const { data } of answers) assert.equal(data.viewer.user.username, reader.name);
+  assert.equal(asked, 2);
+
+  const home = show(fanfold);
+  await until(() => fanfold.state.get() === "live", "a connection");
+  const input = { username: reader.name, password: PASSWORD };
+  const { login } = await ask("mutation ($input: LoginInput!) { login(input: $input) { token } }", { input });
+  const next = login.token as string;
+  tokens.push(next);
+  // The server closes the socket with 4403, and the client resumes with the next token.
+  await ask("mutation { logout { userErrors { message } } }", {}, reader.token);
+  await until(() => fanfold.state.get() === "lost", "a lost connection");
+  const contents = await publish(writer, 2, "between tokens");
+  await until(() => home.events.length === 2, "all events");
+  assert.deepEqual(home.events, contents);
+  assert.equal(home.reads, 1);
+  assert.equal(asked, 3);
+
+  // Without a further token, the user is signed out.
+  await ask("mutation { logoutEverywhere { userErrors { message } } }", {}, next);
+  await until(() => fanfold.state.get() === "signed-out", "the end of the session");
 });

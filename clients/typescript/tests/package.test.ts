@@ -67,7 +67,10 @@ test("the archive has the compiled files, and no others", () => {
 
 for (const compiler of ["typescript", "typescript-newest"]) {
   test(`the types of the package compile with ${compiler}`, () => {
-    execFileSync("node", [`node_modules/${compiler}/bin/tsc`, "--project", "tests/consumer"], { cwd: ROOT, stdio: "inherit" });
+    execFileSync("node", [`node_modules/${compiler}/bin/tsc`, "--project", "tests/consumer"], {
+      cwd: ROOT,
+      stdio: "inherit",
+    });
   });
 }
 
@@ -96,7 +99,13 @@ test("the types without ids are those of the schema", () => {
 
 test("the types of interfaces and unions, and the scalars, are those of the schema", () => {
   const abstract = types.filter((type) => isInterfaceType(type) || isUnionType(type));
-  const found = abstract.map((type) => [type.name, schema.getPossibleTypes(type as never).map(({ name }) => name).sort()]);
+  const found = abstract.map((type) => [
+    type.name,
+    schema
+      .getPossibleTypes(type as never)
+      .map(({ name }) => name)
+      .sort(),
+  ]);
   assert.deepEqual(POSSIBLE_TYPES, Object.fromEntries(found));
   const scalars = types.filter((type) => isScalarType(type) && !isSpecifiedScalarType(type)).map(({ name }) => name);
   assert.deepEqual(Object.keys(SCALARS).sort(), [...scalars, "ID"].sort());

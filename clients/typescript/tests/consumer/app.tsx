@@ -4,7 +4,14 @@ import { ApolloClient, InMemoryCache, type TypedDocumentNode } from "@apollo/cli
 import { applicationToken, createFanfold, expectRelation, localToken, publishKey } from "@fanfold/client";
 import { apolloBinding, fanfoldCache, fanfoldLink } from "@fanfold/client/apollo";
 import { codegenConfig } from "@fanfold/client/codegen";
-import { FanfoldProvider, type ListedEntry, useConnection, useFollow, useSession, useTimeline } from "@fanfold/client/react";
+import {
+  FanfoldProvider,
+  type ListedEntry,
+  useConnection,
+  useFollow,
+  useSession,
+  useTimeline,
+} from "@fanfold/client/react";
 import { fanfoldNetwork } from "@fanfold/client/relay";
 import { fanfoldCache as urqlCache, fanfoldExchange } from "@fanfold/client/urql";
 
@@ -19,7 +26,13 @@ interface Entry extends ListedEntry {
   node: { id: string; content: string; author: User };
 }
 interface Home {
-  viewer: { timeline: { edges: Entry[]; pageInfo: { hasNextPage: boolean; endCursor: string | null }; liveCursor: string | null } | null } | null;
+  viewer: {
+    timeline: {
+      edges: Entry[];
+      pageInfo: { hasNextPage: boolean; endCursor: string | null };
+      liveCursor: string | null;
+    } | null;
+  } | null;
 }
 type Events =
   | { __typename: "PostAdded"; cursor: string; edge: Entry }
@@ -46,7 +59,10 @@ function FollowButton({ user }: { user: User }) {
 }
 
 function Timeline() {
-  const { entries, waiting, reveal, loadMore, hasMore } = useTimeline<Entry>({ query: HomeDocument, events: EventsDocument });
+  const { entries, waiting, reveal, loadMore, hasMore } = useTimeline<Entry>({
+    query: HomeDocument,
+    events: EventsDocument,
+  });
   return (
     <>
       {useConnection() === "lost" && <p role="status">Reconnecting …</p>}

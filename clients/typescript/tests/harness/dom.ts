@@ -1,0 +1,33 @@
+// A DOM without a browser. Import it before React.
+
+import { Window } from "happy-dom";
+
+const window = new Window({ url: "http://127.0.0.1/" });
+const { document, localStorage, navigator } = window;
+const globals = {
+  window,
+  document,
+  localStorage,
+  navigator,
+  IS_REACT_ACT_ENVIRONMENT: true,
+  addEventListener: window.addEventListener.bind(window),
+  removeEventListener: window.removeEventListener.bind(window),
+};
+for (const [name, value] of Object.entries(globals)) Object.defineProperty(globalThis, name, { value });
+Object.defineProperty(globalThis, "scrollY", { get: () => window.scrollY });
+
+/** Scrolls the page. */
+export function scrollTo(top: number): void {
+  window.scrollTo(0, top);
+  window.dispatchEvent(new window.Event("scroll"));
+}
+
+/** Reports that another tab has changed the storage. */
+export function changeInOtherTab(key: string, value: string | null): void {
+  if (value === null) localStorage.removeItem(key);
+  else localStorage.setItem(key, value);
+  window.dispatchEvent(new window.StorageEvent("storage", { key, storageArea: localStorage }));
+}
+
+/** Reports that the browser is online or offline. */
+export const report = (name: "online" | "offline"): void => void window.dispatchEvent(new window.Event(name));
