@@ -18,6 +18,8 @@ export interface RelationSource<E extends RelationEvent> {
   subscribe(sink: { next(event: E): void; error(error: FanfoldError): void; connected(): void }): () => void;
   /** Applies an event, unless a cache has done so. */
   apply?(event: E): void;
+  /** Called when the subscription was rejected, or reading has failed. If the error is transient, it is retried. */
+  report?(error: FanfoldError): void;
 }
 
 /** Keeps relations up to date, in each session that begins while it runs, until the returned function is called. */
@@ -25,6 +27,7 @@ export function watchRelations<E extends RelationEvent>(source: RelationSource<E
   const task = createTask(session, ({ guard, onEnd }) => {
     const fail = guard((error: FanfoldError) => {
       task.pause();
+      source.report?.(error);
       if (error.isTransient) task.retry(error.retryAfterSeconds);
     });
     const read = guard(() => {

@@ -1,6 +1,6 @@
 // What caches must know of the schema. A test compares it with `schema.graphql`.
 
-/** The fields that are connections, by type, with how their entries are the same at each read. */
+/** The fields that are connections, by type. */
 export const CONNECTIONS = {
   Moderation: ["accounts", "invites", "log", "reports"],
   Post: ["quotes", "replies", "repostedBy"],
@@ -32,6 +32,8 @@ export const EMBEDDED_TYPES = [
   "RateLimit",
   "Region",
   "RegionShare",
+  "RelationChanged",
+  "RelationsReset",
   "RepostRemoved",
   "TextSegment",
   "TimelineReset",
@@ -40,6 +42,7 @@ export const EMBEDDED_TYPES = [
 /** The types of each interface and union. */
 export const POSSIBLE_TYPES = {
   Node: ["Post", "User"],
+  RelationEvent: ["RelationChanged", "RelationsReset"],
   Segment: ["HashtagSegment", "LinkSegment", "MentionSegment", "TextSegment"],
   TimelineEvent: ["PostAdded", "PostRemoved", "RepostRemoved", "TimelineReset"],
 } as const;

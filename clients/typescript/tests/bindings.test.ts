@@ -14,13 +14,14 @@ import { createFanfold, type Entry, type Fanfold, memoryToken } from "../src/ind
 import type { Binding, FollowedUser, LiveTimeline } from "../src/live.js";
 import { fanfoldNetwork, relayBinding } from "../src/relay.js";
 import { fanfoldCache as urqlCache, fanfoldExchange, urqlBinding } from "../src/urql.js";
-import { EVENTS, FOLLOW, FOLLOWERS, HOME, PROFILE, RELATIONS, UNFOLLOW } from "./documents.js";
+import { EVENTS, FOLLOW, FOLLOWERS, HOME, PROFILE, RELATION_EVENTS, RELATIONS, UNFOLLOW } from "./documents.js";
 import { type Proxy, startProxy } from "./harness/proxy.js";
 import { pause, register, skip, until, URL_OF_API, type User } from "./harness/world.js";
 import EventsForRelay from "./relay/generated/documentsEventsSubscription.graphql.js";
 import FollowForRelay from "./relay/generated/documentsFollowMutation.graphql.js";
 import HomeForRelay from "./relay/generated/documentsHomeQuery.graphql.js";
 import ProfileForRelay from "./relay/generated/documentsProfileQuery.graphql.js";
+import RelationEventsForRelay from "./relay/generated/documentsRelationsSubscription.graphql.js";
 import RelationsForRelay from "./relay/generated/documentsRelationsQuery.graphql.js";
 import UnfollowForRelay from "./relay/generated/documentsUnfollowMutation.graphql.js";
 
@@ -39,8 +40,6 @@ interface Cached {
   /** Reads the followers of a user page by page, and returns the ids of the list in the cache. */
   followers?(id: string): Promise<string[]>;
 }
-
-const RELATION_EVENTS = process.env["FANFOLD_RELATIONS"] ?? "subscription { relationChanged { __typename id status } }";
 
 function apollo(fanfold: Fanfold): Cached {
   const client = new ApolloClient({ cache: new InMemoryCache(apolloCache()), link: fanfoldLink(fanfold) });
@@ -113,7 +112,7 @@ function relay(fanfold: Fanfold): Cached {
       home: HomeForRelay,
       events: EventsForRelay,
       relations: RelationsForRelay,
-      relationEvents: null,
+      relationEvents: RelationEventsForRelay,
     },
     async profile(id, listener) {
       const operation = Relay.createOperationDescriptor(ProfileForRelay, { id });
@@ -268,7 +267,34 @@ for (const [name, open] of Object.entries({ apollo, urql, relay })) {
     }),
   );
 
-  test(`${name}: endless lists append pages`, { skip: skip || name === "relay" }, () =>
+  test(`${name}: relations follow changes by others, and are read again after a gap`, { skip }, () =>
+    through(async (proxy, openAs) => {
+      const [reader, other] = [await register("reader"), await register("other")];
+      const { binding, documents, profile } = openAs(reader);
+      let user: FollowedUser | undefined;
+      await profile(other.id, (current) => void (user = current));
+      const status = () => user!.relation!.status;
+      binding.shown.add(other.id);
+      const stop = binding.relations({ query: documents.relations, events: documents.relationEvents });
+      await until(openedIsLive, "a connection");
+      await pause(1_500);
+      await other.follow(reader);
+      await until(() => status() === "FOLLOWER", "an event");
+      proxy.isDown = true;
+      proxy.cut();
+      await reader.follow(other);
+      await pause(100);
+      assert.equal(status(), "FOLLOWER");
+      proxy.isDown = false;
+      await until(() => status() === "MUTUAL", "the read after the gap");
+      stop();
+    }),
+  );
+
+  // Relay has lists of its own.
+  if (name === "relay") continue;
+
+  test(`${name}: endless lists append pages`, { skip }, () =>
     through(async (_proxy, openAs) => {
       const [reader, ...others] = await Promise.all(Array.from({ length: 6 }, () => register()));
       for (const other of others) await other!.follow(reader!);

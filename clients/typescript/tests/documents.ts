@@ -30,6 +30,10 @@ export const UNFOLLOW = `mutation Unfollow($input: UnfollowInput!) {
   unfollow(input: $input) { relation { ${RELATION} } userErrors { code message } }
 }`;
 
+export const RELATION_EVENTS = `subscription RelationEvents {
+  relationChanged { __typename ... on RelationChanged { relation { ${RELATION} } } }
+}`;
+
 export const RELATIONS = `query Relations($userIds: [ID!]!) { relations(userIds: $userIds) { ${RELATION} } }`;
 
 export const FOLLOWERS = `query Followers($id: ID!, $after: String) {

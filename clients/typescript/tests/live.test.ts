@@ -12,6 +12,7 @@ import {
   createShown,
   type Entry,
   type Fanfold,
+  type FanfoldError,
   type FanfoldOptions,
   memoryToken,
 } from "../src/index.js";
@@ -397,4 +398,22 @@ test("tokens of another application are replaced when the server rejects them", 
   // Without a further token, the user is signed out.
   await ask("mutation { logoutEverywhere { userErrors { message } } }", {}, next);
   await until(() => fanfold.state.get() === "signed-out", "the end of the session");
+});
+
+test("a document that the server rejects is reported, and not sent again", { skip }, async () => {
+  const [reader] = await pair();
+  const fanfold = open({ url: URL_OF_API, token: memoryToken(reader.token) });
+  const errors: FanfoldError[] = [];
+  fanfold.relations({
+    events: "subscription { relationChanged { unknown } }" as never,
+    read: async () => {},
+    report: (error) => void errors.push(error),
+  });
+  await until(() => errors.length > 0, "a rejection");
+  await pause(1_000);
+  assert.deepEqual(
+    errors.map(({ code, isTransient }) => [code, isTransient]),
+    [["GRAPHQL_VALIDATION_FAILED", false]],
+  );
+  assert.equal(fanfold.state.get(), "idle");
 });

@@ -114,6 +114,19 @@ graphql`
 `;
 
 graphql`
+  subscription documentsRelationsSubscription {
+    relationChanged {
+      __typename
+      ... on RelationChanged {
+        relation {
+          ...documentsRelation @relay(mask: false)
+        }
+      }
+    }
+  }
+`;
+
+graphql`
   query documentsRelationsQuery($userIds: [ID!]!) {
     relations(userIds: $userIds) {
       ...documentsRelation @relay(mask: false)
