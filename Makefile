@@ -11,6 +11,7 @@ PYTHON := target/clients/python
 SERVERS := target/servers
 VALIDATORS := target/validators
 PEERS := benches/peers/node/node_modules/.package-lock.json
+CLIENT := clients/typescript
 DATA := fanfold-data
 REACHED := $(CURDIR)/target/reached
 
@@ -53,6 +54,15 @@ web/%/index.html.gz: %/node_modules/.package-lock.json schema.graphql \
 
 %/node_modules/.package-lock.json: %/package-lock.json
 	npm ci --prefix $* --no-audit --no-fund
+
+# The client package is copied into the programs that use it, as it is published (`install-links` in their .npmrc): they have
+# one copy of each library that both use.
+tests/clients/node_modules/.package-lock.json: $(CLIENT)/dist/index.js
+
+$(CLIENT)/dist/index.js: $(CLIENT)/node_modules/.package-lock.json $(CLIENT)/package.json \
+		$$(wildcard $(CLIENT)/tsconfig*.json $(CLIENT)/src/*.ts)
+	npm run build --silent --prefix $(CLIENT)
+	touch $@
 
 # What each change must pass: each thing that can fail is tried once, and models with a tenth of their cases.
 test: setup-tests web lint

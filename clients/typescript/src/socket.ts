@@ -146,6 +146,8 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
         const again = (cause?: unknown) => {
           if (own !== current) return;
           current += 1;
+          // After a lost connection, the library counts the subscription until it is stopped.
+          stopRunning();
           void resume(cause, current);
         };
         const payload = { ...operation, query: operation.query ?? "", variables };

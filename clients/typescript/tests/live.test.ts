@@ -158,6 +158,7 @@ test("a server that is down for a while loses nothing", { skip }, () =>
     assert.equal(home.reads, 1);
     fanfold.close();
     assert.equal(fanfold.state.get(), "idle");
+    await until(() => proxy.open === 0, "the end of the connection");
   }),
 );
 

@@ -1,6 +1,6 @@
 // The hooks in a page, against a real server.
 
-import { changeInOtherTab, report, scrollTo } from "./harness/dom.js";
+import { changeInOtherTab, close, report, scrollTo } from "./harness/dom.js";
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -82,8 +82,9 @@ function Page({ isHome }: { isHome: boolean }) {
 }
 
 const ends: (() => void)[] = [];
-after(() => {
+after(async () => {
   for (const end of ends) end();
+  await close();
 });
 
 function openPage(url: string, token: TokenStore) {

@@ -3,17 +3,6 @@
 
 import { graphql } from "./generated";
 
-export const SignIn = graphql(`
-  mutation SignIn($input: LoginInput!) {
-    login(input: $input) {
-      token
-      userErrors {
-        message
-      }
-    }
-  }
-`);
-
 /** A user with their relation to the viewer. */
 export const Badge = graphql(`
   fragment Badge on User {

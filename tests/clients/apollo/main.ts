@@ -2,22 +2,14 @@
 //
 //     tsx apollo/main.ts <url> <username> <password> <name of another user>
 
-import type { ApolloCache, ApolloClient } from "@apollo/client";
+import type { ApolloCache } from "@apollo/client";
 
 import { format, type Shown } from "../screen";
+import { signIn } from "../session";
 import { type Page, takeSteps } from "../steps";
 import { openSession, type Session } from "./client";
-import { Follow, Own, PostList, Profile, Publish, RelationChanged, SignIn, Timeline, Unfollow } from "./documents";
+import { Follow, Own, PostList, Profile, Publish, RelationChanged, Timeline, Unfollow } from "./documents";
 import type { PublishMutation } from "./generated/graphql";
-
-async function signIn(client: ApolloClient, username: string, password: string): Promise<string> {
-  const { data, error } = await client.mutate({
-    mutation: SignIn,
-    variables: { input: { username, password, label: "apollo" } },
-  });
-  if (!data?.login?.token) throw error ?? new Error(data?.login?.userErrors.map(({ message }) => message).join(" "));
-  return data.login.token;
-}
 
 /** Puts a published post on top of its author's list, if the list is cached. */
 function prependPost(cache: ApolloCache, payload: PublishMutation["publish"] | undefined): void {
@@ -68,7 +60,7 @@ function openPage({ client }: Session, username: string): Page {
 }
 
 const [url = "", username = "", password = "", other = ""] = process.argv.slice(2);
-const token = await signIn(openSession(url).client, username, password);
-const session = openSession(url, token);
+const session = openSession(url);
+await signIn(session.fanfold, username, password, "apollo");
 await takeSteps(openPage(session, other));
-await session.socket.dispose();
+session.fanfold.close();

@@ -1,9 +1,10 @@
 // urql with its normalised cache: queries and mutations over HTTP, subscriptions over a WebSocket.
 
-import { Client, type ExecutionResult, fetchExchange, subscriptionExchange } from "@urql/core";
+import { createFanfold, type Fanfold } from "@fanfold/client";
+import { fanfoldCache, fanfoldExchange } from "@fanfold/client/urql";
+import { Client } from "@urql/core";
 import { cacheExchange, type UpdateResolver } from "@urql/exchange-graphcache";
 import type { ResultOf } from "gql.tada";
-import { type Client as Socket, createClient } from "graphql-ws";
 import WebSocket from "ws";
 
 import { Own, type Publish } from "./documents";
@@ -18,41 +19,15 @@ const prependPost: UpdateResolver<ResultOf<typeof Publish>> = ({ publish }, _var
   });
 };
 
-/** The cache stores every object with an id by its type and id, without configuration. Events have none. */
-const createCache = () =>
-  cacheExchange({
-    keys: { RelationChanged: () => null, RelationsReset: () => null },
-    updates: { Mutation: { publish: prependPost } },
-  });
-
 export interface Session {
   client: Client;
-  socket: Socket;
+  fanfold: Fanfold;
 }
 
-export function openSession(url: string, token?: string): Session {
-  const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
-  const socket = createClient({
-    url: url.replace(/^http/, "ws"),
-    webSocketImpl: WebSocket,
-    connectionParams: headers,
-  });
-  const client = new Client({
-    url,
-    preferGetMethod: false,
-    fetchOptions: { headers },
-    exchanges: [
-      createCache(),
-      fetchExchange,
-      subscriptionExchange({
-        forwardSubscription: ({ query = "", variables }) => ({
-          subscribe: (sink) => {
-            const next = (result: unknown) => sink.next(result as ExecutionResult);
-            return { unsubscribe: socket.subscribe({ query, variables }, { ...sink, next }) };
-          },
-        }),
-      }),
-    ],
-  });
-  return { client, socket };
+/** Opens a client, in whose session a user can sign in. */
+export function openSession(url: string): Session {
+  const fanfold = createFanfold({ url, webSocket: WebSocket });
+  const cache = cacheExchange(fanfoldCache({ updates: { Mutation: { publish: prependPost } } }));
+  const client = new Client({ url, preferGetMethod: false, exchanges: [cache, fanfoldExchange(fanfold)] });
+  return { client, fanfold };
 }

@@ -11,17 +11,6 @@ const graphql = initGraphQLTada<{
   disableMasking: true;
 }>();
 
-export const SignIn = graphql(`
-  mutation SignIn($input: LoginInput!) {
-    login(input: $input) {
-      token
-      userErrors {
-        message
-      }
-    }
-  }
-`);
-
 /** A user with their relation to the viewer. */
 export const Badge = graphql(`
   fragment Badge on User {

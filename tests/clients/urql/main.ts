@@ -5,15 +5,10 @@
 import type { Client } from "@urql/core";
 
 import { format, type Shown } from "../screen";
+import { signIn } from "../session";
 import { type Page, takeSteps } from "../steps";
 import { openSession } from "./client";
-import { Follow, Own, Profile, Publish, RelationChanged, SignIn, Timeline, Unfollow } from "./documents";
-
-async function signIn(client: Client, username: string, password: string): Promise<string> {
-  const { data, error } = await client.mutation(SignIn, { input: { username, password, label: "urql" } });
-  if (!data?.login?.token) throw error ?? new Error(data?.login?.userErrors.map(({ message }) => message).join(" "));
-  return data.login.token;
-}
+import { Follow, Own, Profile, Publish, RelationChanged, Timeline, Unfollow } from "./documents";
 
 /** Opens a page whose queries watch the cache. */
 function openPage(client: Client, username: string): Page {
@@ -56,7 +51,7 @@ function openPage(client: Client, username: string): Page {
 }
 
 const [url = "", username = "", password = "", other = ""] = process.argv.slice(2);
-const token = await signIn(openSession(url).client, username, password);
-const { client, socket } = openSession(url, token);
+const { client, fanfold } = openSession(url);
+await signIn(fanfold, username, password, "urql");
 await takeSteps(openPage(client, other));
-await socket.dispose();
+fanfold.close();

@@ -6,6 +6,7 @@ mod boundaries;
 mod budget;
 mod buffers;
 mod check;
+mod client_package;
 mod clients;
 mod command_line;
 mod configuration;

@@ -16,6 +16,9 @@ const globals = {
 for (const [name, value] of Object.entries(globals)) Object.defineProperty(globalThis, name, { value });
 Object.defineProperty(globalThis, "scrollY", { get: () => window.scrollY });
 
+/** Ends what the window does by itself, which would keep the program alive. */
+export const close = (): Promise<void> => window.happyDOM.close();
+
 /** Scrolls the page. */
 export function scrollTo(top: number): void {
   window.scrollTo(0, top);

@@ -25,6 +25,8 @@ export interface Proxy {
   readonly url: string;
   /** The number of connections that became WebSockets. */
   readonly sockets: number;
+  /** The number of WebSockets that are open. */
+  readonly open: number;
   /** Cuts each WebSocket after this number of frames of the server; 0 for none. */
   cutAfter: number;
   /** True if connections are rejected. */
@@ -88,6 +90,9 @@ export async function startProxy(target: string): Promise<Proxy> {
   const proxy = {
     url: `http://127.0.0.1:${address.port}${pathname}`,
     sockets: 0,
+    get open() {
+      return webSockets.size;
+    },
     cutAfter: 0,
     isDown: false,
     isSilent: false,
