@@ -334,7 +334,7 @@ test("relations are read again after a gap", { skip }, () =>
     const shown = createShown();
     shown.add(writer.id);
     fanfold.relations({
-      events: "subscription { relationChanged { __typename id } }" as never,
+      events: "subscription { relationChanged { __typename } }" as never,
       async read() {
         for (const userIds of shown.batches()) {
           const query = "query ($userIds: [ID!]!) { relations(userIds: $userIds) { status } }";
