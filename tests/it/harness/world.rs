@@ -90,7 +90,7 @@ pub(crate) struct World {
     routers: Routers,
     _running: watch::Sender<bool>,
     /// Last, so that it outlives its users.
-    pub(crate) redis: Redis,
+    pub(crate) redis: Arc<Redis>,
 }
 
 /// A signed-in user.
@@ -123,7 +123,15 @@ impl World {
     }
 
     pub(crate) async fn on(redis: Redis, options: &[&str]) -> Self {
-        let clock = ManualClock::new();
+        Self::sharing(Arc::new(redis), ManualClock::new(), options).await
+    }
+
+    /// Creates another server of this world, with these options.
+    pub(crate) async fn beside(&self, options: &[&str]) -> Self {
+        Self::sharing(Arc::clone(&self.redis), Arc::clone(&self.clock), options).await
+    }
+
+    async fn sharing(redis: Arc<Redis>, clock: Arc<ManualClock>, options: &[&str]) -> Self {
         let app = app(&redis, &clock, options).await;
         let (running, stopping) = watch::channel(false);
         let Options { http, graphql, .. } = Options::new(&redis, options);

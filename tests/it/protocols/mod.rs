@@ -4,6 +4,7 @@ mod accounts;
 mod agreement;
 mod archiving;
 mod boundaries;
+mod client;
 mod cut;
 mod edge;
 mod edits;
