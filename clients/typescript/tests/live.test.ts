@@ -222,6 +222,21 @@ test("a connection over which nothing arrives any more is replaced", { skip }, (
   }),
 );
 
+test("two tabs of a user receive the same events", { skip }, () =>
+  through(async (proxy) => {
+    const [reader, writer] = await pair();
+    proxy.cutAfter = 5;
+    const tabs = [1, 2].map(() => {
+      const fanfold = open({ url: proxy.url, token: memoryToken(reader.token) });
+      return { fanfold, home: show(fanfold) };
+    });
+    await until(() => tabs.every(({ fanfold }) => fanfold.state.get() === "live"), "two connections");
+    const contents = await publish(writer, 6, "tabs");
+    await until(() => tabs.every(({ home }) => home.events.length === contents.length), "all events in both");
+    for (const { home } of tabs) assert.deepEqual(home.events, contents);
+  }),
+);
+
 test("a timeline is read again after a reset, and goes on", { skip }, async () => {
   const [reader, writer] = await pair();
   const other = await register("other");
