@@ -8,6 +8,7 @@ import {
   type TypedDocumentNode,
 } from "@urql/core";
 import type { Cache, CacheExchangeOpts, Entity, ResolveInfo, UpdateResolver } from "@urql/exchange-graphcache";
+import type { Operation } from "./document.js";
 import { appendEntries, applyToEntries, type Entry, type TimelineEvent } from "./entries.js";
 import type { FanfoldError } from "./error.js";
 import type { Fanfold } from "./fanfold.js";
@@ -38,9 +39,9 @@ interface ExchangeContext {
 export const fanfoldExchange = (fanfold: Fanfold): Exchange =>
   subscriptionExchange({
     enableAllOperations: true,
-    forwardSubscription: ({ query, variables, extensions }, { kind, context }) => ({
+    forwardSubscription: (body, { kind, context }) => ({
       subscribe(sink) {
-        const operation = { query, variables: variables as Record<string, unknown>, extensions };
+        const operation = body as Operation;
         const next = (result: object) => sink.next(result as Parameters<typeof sink.next>[0]);
         // The library tells lists, of errors of a response, from other errors.
         const error = (error: FanfoldError) => sink.error(error.failures.length > 0 ? error.failures : error);
@@ -290,3 +291,5 @@ export function urqlBinding(
     },
   };
 }
+
+export { errorOf } from "./live.js";
