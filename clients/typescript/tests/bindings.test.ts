@@ -238,6 +238,27 @@ for (const [name, open] of Object.entries({ apollo, urql, relay })) {
     }),
   );
 
+  test(`${name}: a timeline is read again if too many events were missed`, { skip }, () =>
+    through(async (proxy, openAs) => {
+      const [reader, writer] = [await register("reader"), await register("writer")];
+      // Each user may publish few posts at a time.
+      const writers = await Promise.all(Array.from({ length: 26 }, () => register("many")));
+      for (const other of [writer, ...writers]) await reader.follow(other);
+      const { texts, stop } = show(openAs(reader));
+      await until(openedIsLive, "a connection");
+      proxy.isDown = true;
+      proxy.cut();
+      const publish = async (other: User) => {
+        for (let index = 0; index < 40; index += 1) await other.publish(`one of many ${index}`);
+      };
+      await Promise.all(writers.map(publish));
+      await writer.publish("the last");
+      proxy.isDown = false;
+      await until(() => texts()[0] === "the last", "the newest post");
+      stop();
+    }),
+  );
+
   test(`${name}: a follow is shown at once, and rolled back if the server rejects it`, { skip }, () =>
     through(async (_proxy, openAs) => {
       const [reader, other] = [await register("reader"), await register("other")];
