@@ -9,6 +9,8 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { buildSchema, isInterfaceType, isObjectType, isScalarType, isSpecifiedScalarType, isUnionType } from "graphql";
 
+import { installed, writeApp } from "./guide/pages.js";
+import { skip, URL_OF_API } from "./harness/world.js";
 import { CONNECTIONS, EMBEDDED_TYPES, KEY_FIELDS, listArguments, POSSIBLE_TYPES, SCALARS } from "../src/schema.js";
 
 const ROOT = new URL("..", import.meta.url).pathname;
@@ -65,14 +67,34 @@ test("the archive has the compiled files, and no others", () => {
   }
 });
 
-for (const compiler of ["typescript", "typescript-newest"]) {
-  test(`the types of the package compile with ${compiler}`, () => {
-    execFileSync("node", [`node_modules/${compiler}/bin/tsc`, "--project", "tests/consumer"], {
-      cwd: ROOT,
-      stdio: "inherit",
-    });
-  });
+/** Runs a program of Node. */
+function run(...program: string[]): void {
+  const env = { ...process.env, TSX_TSCONFIG_PATH: "tests/guide/tsconfig.json" };
+  execFileSync("node", program, { cwd: ROOT, env, stdio: "pipe", encoding: "utf8" });
 }
+
+test("the pages install packages with which the package is tested", () => {
+  const own = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8"));
+  const archive = `./${own.name.slice(1).replace("/", "-")}-${own.version}.tgz`;
+  const [first, ...others] = installed();
+  assert.equal(first, archive);
+  for (const word of others) {
+    const [, name, major] = /^(.+?)(?:@(\d+))?$/.exec(word)!;
+    assert.ok(own.devDependencies[name!], word);
+    if (major) assert.equal(own.peerDependencies[name!], `^${major}.0.0`, word);
+  }
+});
+
+test("the app of the pages compiles, with the package as it is published", () => {
+  writeApp(URL_OF_API);
+  for (const compiler of ["typescript", "typescript-newest"]) {
+    run(`node_modules/${compiler}/bin/tsc`, "--project", "tests/guide");
+  }
+});
+
+test("the app of the pages is live", { skip }, () => {
+  run("--import", "tsx", "tests/guide/play.tsx");
+});
 
 const schema = buildSchema(readFileSync(`${ROOT}../../schema.graphql`, "utf8"));
 const types = Object.values(schema.getTypeMap()).filter(({ name }) => !name.startsWith("__"));

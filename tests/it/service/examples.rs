@@ -1,4 +1,4 @@
-//! The examples for clients whose promises show only at a server or in a cache: what the page says, runs here as it stands.
+//! The examples for clients whose behaviour shows only at a server, run as they stand.
 
 use std::process::Command;
 
@@ -9,11 +9,11 @@ use crate::harness::world::Redis;
 
 const CLIENTS: &str = include_str!("../../../docs/clients.md");
 
-/// Runs the code of an example in a directory with its packages.
-fn run(directory: &str, code: &str, arguments: &[&str]) -> String {
+/// Runs the code of an example with the packages of the browser tests.
+fn run(code: &str, arguments: &[&str]) -> String {
     let mut node = Command::new("node");
     node.args(["--input-type=module", "--eval", code, "--"]).args(arguments);
-    stdout_of(node.current_dir(format!("{}/tests/{directory}", env!("CARGO_MANIFEST_DIR"))))
+    stdout_of(node.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npm")))
 }
 
 /// Returns the code of the page that contains this.
@@ -67,44 +67,6 @@ fn the_example_of_live_updates_misses_nothing_while_its_connection_is_cut() {
     let seen = "after = data.timeline.cursor;";
     let code = example(seen).replace("ws://127.0.0.1:8080/graphql", &server.url().replace("http", "ws"));
     let code = code.replace(seen, &format!("{seen} await received(data.timeline);"));
-    let stdout = run("npm", &format!("{LIVE}{code}"), &["live", &server.url(), &ada, &ben]);
+    let stdout = run(&format!("{LIVE}{code}"), &["live", &server.url(), &ada, &ben]);
     assert_eq!(stdout, "in the gap\nlast\n");
-}
-
-/// Writes two pages of one list and a page of another to a cache with the policies of the example, and prints both lists.
-const CACHE: &str = r#"
-const query = gql`
-  query ($order: ReplyOrder, $after: String) {
-    post {
-      id
-      replies(order: $order, after: $after) {
-        edges { cursor node { id } }
-        pageInfo { startCursor endCursor hasNextPage hasPreviousPage }
-      }
-    }
-  }
-`;
-const cache = new InMemoryCache({ typePolicies });
-function write(order, after, id) {
-  const edges = [{ __typename: "PostEdge", cursor: id, node: { __typename: "Post", id } }];
-  const pageInfo = { __typename: "PageInfo", startCursor: id, endCursor: id, hasNextPage: true, hasPreviousPage: false };
-  const replies = { __typename: "PostListConnection", edges, pageInfo };
-  const data = { post: { __typename: "Post", id: "post", replies } };
-  cache.writeQuery({ query, variables: { order, after }, data });
-}
-write("OLDEST", null, "a");
-write("OLDEST", "a", "b");
-write("NEWEST", null, "z");
-for (const order of ["OLDEST", "NEWEST"]) {
-  const { edges } = cache.readQuery({ query, variables: { order } }).post.replies;
-  console.log(order, edges.map(({ node }) => node.id).join(" "));
-}
-"#;
-
-#[test]
-fn the_policies_of_a_cache_keep_lists_apart_and_join_their_pages() {
-    let imports = "import { InMemoryCache, gql } from \"@apollo/client\";\n\
-                   import { relayStylePagination } from \"@apollo/client/utilities\";\n";
-    let code = format!("{imports}{}{CACHE}", example("const typePolicies"));
-    assert_eq!(run("clients", &code, &[]), "OLDEST a b\nNEWEST z\n");
 }

@@ -125,6 +125,9 @@ fn the_files_and_commands_that_the_pages_name_exist() {
                     assert_is_command(line, &command.split(' ').collect::<Vec<_>>());
                 }
                 ["cp", from, ..] => assert!(root.join("deploy").join(from).exists(), "{line}"),
+                // The tests of the client package do the same with the app of the page for clients.
+                ["npm", "install", ..] | ["npx", "graphql-codegen", ..] => {}
+                ["curl", "-o", "schema.graphql", url] => assert!(url.ends_with("/schema.graphql"), "{line}"),
                 ["git" | "cd" | "docker" | "kubectl" | "useradd" | "install" | "systemctl", ..] => {}
                 _ => panic!("no test for this line of the pages: {line}"),
             }
@@ -173,45 +176,14 @@ fn objects_of_queries(schema: &Schema) -> BTreeSet<&str> {
 }
 
 #[test]
-fn the_page_for_clients_names_the_objects_with_ids_and_those_without() {
+fn the_page_for_clients_names_the_objects_with_ids() {
     let schema = Schema::parse_and_validate(fanfold::graphql::sdl(), "schema.graphql").unwrap();
     let has_id = |name: &&str| {
         let id = schema.types[*name].as_object().and_then(|object| object.fields.get("id"));
         id.is_some_and(|id| id.arguments.is_empty())
     };
-    let objects = objects_of_queries(&schema);
-    let (with, without): (BTreeSet<&str>, BTreeSet<&str>) = objects.into_iter().partition(has_id);
+    let with: BTreeSet<&str> = objects_of_queries(&schema).into_iter().filter(has_id).collect();
     assert_eq!(named_between("change shows everywhere. The ids of ", " are\nunique"), with);
-
-    // Identified by other fields, and what clients know as parts of others.
-    let other = named_between("wherever you select such an object. ", " All other types");
-    let is_part = |name: &&str| {
-        let suffixes = ["Connection", "Edge", "PageInfo", "Query"];
-        !other.contains(*name) && !suffixes.iter().any(|suffix| name.ends_with(suffix))
-    };
-    let without: BTreeSet<&str> = without.into_iter().filter(is_part).collect();
-    assert_eq!(named_between("`keys: { Region: () => null, … }`: ", "\n  Prepend"), without);
-}
-
-#[test]
-fn the_page_for_clients_has_a_cache_policy_for_each_list() {
-    let schema = Schema::parse_and_validate(fanfold::graphql::sdl(), "schema.graphql").unwrap();
-    let policies = texts(CLIENTS, "js").into_iter().find(|code| code.contains("const typePolicies")).unwrap();
-    for object in objects_of_queries(&schema) {
-        let Some(object) = schema.types[object].as_object() else { continue };
-        let lists = object.fields.values().filter(|field| field.argument_by_name("after").is_some());
-        let paging = ["first", "after", "last", "before"];
-        for list in lists {
-            let keys = list.arguments.iter().filter(|argument| !paging.contains(&argument.name.as_str()));
-            let keys: Vec<String> = keys.map(|argument| format!("\"{}\"", argument.name)).collect();
-            let keys = if keys.is_empty() { String::new() } else { format!("[{}]", keys.join(", ")) };
-            let policy = format!("{}: relayStylePagination({keys}),", list.name);
-            let of_object = policies.split_once(&format!("{}: {{", object.name)).map(|(_, rest)| rest);
-            let of_object =
-                of_object.and_then(|rest| rest.split_once("\n    },\n")).map(|(fields, _)| fields);
-            assert!(of_object.is_some_and(|fields| fields.contains(&policy)), "{}: {policy}", object.name);
-        }
-    }
 }
 
 #[test]

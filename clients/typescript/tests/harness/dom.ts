@@ -25,6 +25,13 @@ export function scrollTo(top: number): void {
   window.dispatchEvent(new window.Event("scroll"));
 }
 
+/** Enters a text in a field, as a user does. */
+export function enter(field: HTMLElement, text: string): void {
+  // React replaces the property of the element itself.
+  Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value")!.set!.call(field, text);
+  field.dispatchEvent(new window.Event("input", { bubbles: true }) as unknown as Event);
+}
+
 /** Reports that another tab has changed the storage. */
 export function changeInOtherTab(key: string, value: string | null): void {
   if (value === null) localStorage.removeItem(key);
