@@ -45,6 +45,7 @@ export async function execute<Data>(operation: Operation, transport: Transport):
   const token = await session.token();
   const result = await send<Data>(operation, token, transport);
   const isRejected = token !== null && result.errors && rejection(result.errors).code === "UNAUTHENTICATED";
-  // A rejected request was not executed.
-  return isRejected && (await session.reject(token)) ? send<Data>(operation, await session.token(), transport) : result;
+  const hasAnother = isRejected && (await session.reject(token));
+  // What has data was executed in part, up to the end of the session.
+  return hasAnother && !result.data ? send<Data>(operation, await session.token(), transport) : result;
 }

@@ -416,6 +416,21 @@ test("tokens of another application are replaced when the server rejects them", 
   await until(() => fanfold.state.get() === "signed-out", "the end of the session");
 });
 
+test("a request that was executed in part is not sent again with another token", { skip }, async () => {
+  const user = await register();
+  const [ended, other] = await Promise.all([1, 2].map(() => user.login()));
+  const token = memoryToken(ended);
+  const fanfold = open({ url: URL_OF_API, token });
+  const publish = 'publish(input: { content: "once" }) { post { id } }';
+  const response = fanfold.execute({
+    query: `mutation { ${publish} logout { userErrors { code } } again: ${publish} }`,
+  });
+  // Another tab signs in meanwhile.
+  setTimeout(() => token.set(other!));
+  assert.equal((await response).errors?.[0]?.extensions?.["code"], "UNAUTHENTICATED");
+  assert.deepEqual(await user.timeline(), ["once"]);
+});
+
 test("a document that the server rejects is reported, and not sent again", { skip }, async () => {
   const [reader] = await pair();
   const fanfold = open({ url: URL_OF_API, token: memoryToken(reader.token) });

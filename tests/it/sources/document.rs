@@ -126,9 +126,10 @@ fn the_files_and_commands_that_the_pages_name_exist() {
                 }
                 ["cp", from, ..] => assert!(root.join("deploy").join(from).exists(), "{line}"),
                 // The tests of the client package do the same with the app of the page for clients.
-                ["npm", "install", ..] | ["npx", "graphql-codegen", ..] => {}
                 ["curl", "-o", "schema.graphql", url] => assert!(url.ends_with("/schema.graphql"), "{line}"),
-                ["git" | "cd" | "docker" | "kubectl" | "useradd" | "install" | "systemctl", ..] => {}
+                ["npm", "install", ..]
+                | ["npx", "graphql-codegen", ..]
+                | ["git" | "cd" | "docker" | "kubectl" | "useradd" | "install" | "systemctl", ..] => {}
                 _ => panic!("no test for this line of the pages: {line}"),
             }
         }

@@ -42,6 +42,8 @@ export interface User {
   name: string;
   id: string;
   token: string;
+  /** Begins another session, and returns its token. */
+  login(): Promise<string>;
   follow(other: User): Promise<void>;
   unfollow(other: User): Promise<void>;
   publish(content: string): Promise<string>;
@@ -75,6 +77,11 @@ export async function register(prefix = "user"): Promise<User> {
     name,
     id: register.viewer.user.id,
     token,
+    login: async () => {
+      const document = "mutation ($input: LoginInput!) { login(input: $input) { token } }";
+      const { login } = await ask(document, { input: { username: name, password: PASSWORD, label: "" } });
+      return login.token;
+    },
     follow: (other) => change("follow", { userId: other.id }),
     unfollow: (other) => change("unfollow", { userId: other.id }),
     publish: async (content) => (await change("publish", { content }, "post { id }")).post.id,
