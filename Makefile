@@ -57,7 +57,7 @@ web/%/index.html.gz: %/node_modules/.package-lock.json schema.graphql \
 
 # The client package is copied into the programs that use it, as it is published (`install-links` in their .npmrc): they have
 # one copy of each library that both use.
-tests/clients/node_modules/.package-lock.json: $(CLIENT)/dist/index.js
+demo/node_modules/.package-lock.json tests/clients/node_modules/.package-lock.json: $(CLIENT)/dist/index.js
 
 $(CLIENT)/dist/index.js: $(CLIENT)/node_modules/.package-lock.json $(CLIENT)/package.json \
 		$$(wildcard $(CLIENT)/tsconfig*.json $(CLIENT)/src/*.ts)

@@ -1,35 +1,27 @@
 // The GraphQL client of a session, and the anonymous one, for signing in.
 
-import { Client, fetchExchange, mapExchange, subscriptionExchange } from "urql";
+import { createFanfold, type Fanfold, memoryToken } from "@fanfold/client";
+import { fanfoldExchange } from "@fanfold/client/urql";
+import { Client, fetchExchange } from "urql";
+import { connection } from "../live/connection";
 import { session } from "../session/session";
 import { cache } from "./cache";
-import { isSignedOut } from "./failures";
 import { keepErrors } from "./keepErrors";
-import { forwardTo, openSocket } from "./socket";
 
 const common = { url: "/graphql", preferGetMethod: false } as const;
 
-const noticeSignOut = mapExchange({
-  onError: (error) => {
-    if (isSignedOut(error)) session.expire();
-  },
-});
+export interface OpenClient {
+  client: Client;
+  fanfold: Fanfold;
+}
 
-/** Opens a client for the session with this token; `close` closes its socket. */
-export function openClient(token: string): { client: Client; close: () => void } {
-  const { socket, close } = openSocket(token);
-  const client = new Client({
-    ...common,
-    fetchOptions: { headers: { authorization: `Bearer ${token}` } },
-    exchanges: [
-      noticeSignOut,
-      keepErrors(),
-      cache(),
-      fetchExchange,
-      subscriptionExchange({ forwardSubscription: forwardTo(socket) }),
-    ],
-  });
-  return { client, close };
+/** Opens a client for the session with this token. */
+export function openClient(token: string): OpenClient {
+  const fanfold = createFanfold({ url: common.url, token: memoryToken(token) });
+  fanfold.signedIn.subscribe(session.expire);
+  fanfold.state.subscribe(() => connection.follow(fanfold.state.get()));
+  const client = new Client({ ...common, exchanges: [keepErrors(), cache(), fanfoldExchange(fanfold)] });
+  return { client, fanfold };
 }
 
 /** Opens a client without a session. */

@@ -9,12 +9,6 @@ const TRANSIENT: readonly ErrorCode[] = ["RATE_LIMITED", "UNAVAILABLE", "TIMEOUT
 const has = (error: CombinedError, code: ErrorCode) =>
   error.graphQLErrors.some(({ extensions }) => extensions.code === code);
 
-/** True if the session has ended. */
-export const isSignedOut = (error: CombinedError) => has(error, "UNAUTHENTICATED");
-
-/** True if too many events have occurred since the cursor, so that the timeline must be refetched. */
-export const isResyncRequired = (error: CombinedError) => has(error, "RESYNC_REQUIRED");
-
 /** True if a retry may succeed. */
 export const isTransient = (error: CombinedError) =>
   error.networkError !== undefined || TRANSIENT.some((code) => has(error, code));

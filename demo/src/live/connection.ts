@@ -6,11 +6,15 @@ import { createStore } from "../ui/store";
 export type Connection = "unknown" | "here" | "lost" | "back";
 
 const store = createStore<Connection>("unknown");
+const found = () => store.set(store.get() === "lost" ? "back" : "here");
 
 export const connection = {
   store,
-  isFound: () => store.get() === "here" || store.get() === "back",
-  lost: () => store.set("lost"),
-  found: () => store.set(store.get() === "lost" ? "back" : "here"),
+  /** Takes over the state of the connection over which events arrive. */
+  follow: (state: string) => {
+    if (state === "live") found();
+    else if (state === "lost") store.set("lost");
+  },
+  found,
   reset: () => store.set("unknown"),
 };

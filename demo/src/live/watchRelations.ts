@@ -1,11 +1,9 @@
 // Subscribes to changes of the viewer's relations, so that badges stay correct, whichever user or client changes them.
 
-import type { Client } from "urql";
-import { graphql, readFragment } from "../generated";
-import type { RelationPartsFragment } from "../generated/graphql";
-import { RelationParts } from "../people/relation";
-import { connection } from "./connection";
-import { keepWatching } from "./keepWatching";
+import type { Fanfold } from "@fanfold/client";
+import { errorOf } from "@fanfold/client/urql";
+import type { Client, TypedDocumentNode } from "urql";
+import { graphql } from "../generated";
 import { shownUsers } from "./shownUsers";
 
 const RelationChanges = graphql(`
@@ -63,83 +61,33 @@ const ViewerCounts = graphql(`
   }
 `);
 
-/** Maximum number of ids per request. */
-const MAX_IDS = 100;
-
-/** Refetches the relations of all shown users: missed events are not sent later. */
-async function refreshShown(client: Client): Promise<void> {
-  const ids = shownUsers.ids();
-  for (let start = 0; start < ids.length; start += MAX_IDS) {
-    const userIds = ids.slice(start, start + MAX_IDS);
-    await client.query(RelationsOf, { userIds }, { requestPolicy: "network-only" });
-  }
+/** Reads a query again, from the network into the cache. */
+async function refetch<Variables extends object>(
+  client: Client,
+  query: TypedDocumentNode<unknown, Variables>,
+  variables: Variables,
+): Promise<void> {
+  const { error } = await client.query(query, variables, { requestPolicy: "network-only" }).toPromise();
+  if (error) throw errorOf(error);
 }
 
-const readCounts = (client: Client, requestPolicy: "cache-only" | "network-only") =>
-  client.query(ViewerCounts, {}, { requestPolicy }).toPromise();
-
-/** Refetches the viewer's counts; returns true if they follow as many users as in the cache. */
-async function followsAsMany(client: Client): Promise<boolean> {
-  const cached = await readCounts(client, "cache-only");
-  const current = await readCounts(client, "network-only");
-  const [before, after] = [cached, current].map(({ data }) => data?.viewer?.user.followingCount ?? null);
-  return before !== null && before === after;
-}
-
-/** Returns the time of the viewer's follow if it is the latest change of the relation; null if the user's is. */
-function followedJustNow(relation: RelationPartsFragment["relation"]): string | null {
-  const { followingSince = null, followerSince = null } = relation ?? {};
-  if (followingSince === null || followerSince === null) return followingSince;
-  return Date.parse(followingSince) >= Date.parse(followerSince) ? followingSince : null;
-}
-
-interface RelationsWatcher {
-  /** Called when the viewer follows a user, in this or another client. */
-  onFollowed: (userId: string, since: string) => void;
-  /** Called when the viewer unmutes a user, in this or another client. */
-  onUnmuted: () => void;
-  /** Called if the viewer may have followed or unfollowed users in another client, and the events were missed. */
-  onMissed: () => void;
-}
-
-interface RelationsWatch {
-  /** Handles a change that this client has made. */
-  onChanged: (user: RelationPartsFragment, wasMuted?: boolean) => void;
-  stop: () => void;
-}
-
-export function watchRelations(client: Client, { onFollowed, onUnmuted, onMissed }: RelationsWatcher): RelationsWatch {
-  /** The users known to be muted. */
-  const muted = new Set<string>();
-  const onChanged = ({ id, relation }: RelationPartsFragment, wasMuted = muted.has(id)) => {
-    const since = followedJustNow(relation);
-    if (since !== null) onFollowed(id, since);
-    if (relation?.mutedSince) muted.add(id);
-    else muted.delete(id);
-    if (wasMuted && !relation?.mutedSince) onUnmuted();
-  };
-  /** Refetches what missed events would have changed. */
-  const refetchMissed = () => {
-    void refreshShown(client);
-    void followsAsMany(client).then((isUnchanged) => {
-      if (!isUnchanged) onMissed();
-    });
-  };
-  const stopWatching = keepWatching({
-    begin: () => client.subscription(RelationChanges, {}),
-    onData: ({ relationChanged: event }) => {
-      if (event.__typename === "RelationChanged") onChanged(readFragment(RelationParts, event.relation.user));
-      else if (event.__typename === "RelationsReset") refetchMissed();
+/** Watches the relations of the client's session, until the returned function is called. The cache applies the events. */
+export function watchRelations(client: Client, fanfold: Fanfold): () => void {
+  /** True before the first connection, when the page has just read the counts. */
+  let areCountsRecent = true;
+  return fanfold.watchRelations({
+    read: () => {
+      const counts = areCountsRecent ? [] : [refetch(client, ViewerCounts, {})];
+      areCountsRecent = false;
+      return Promise.all([
+        ...counts,
+        ...shownUsers.batches().map((userIds) => refetch(client, RelationsOf, { userIds })),
+      ]);
     },
+    subscribe: ({ next, error: fail, connected }) =>
+      client.subscription(RelationChanges, {}, { fanfold: { connected } } as object).subscribe(({ data, error }) => {
+        if (data) next(data.relationChanged);
+        else if (error) fail(errorOf(error));
+      }).unsubscribe,
   });
-  const stopFollowing = connection.store.subscribe(() => {
-    if (connection.store.get() === "back") refetchMissed();
-  });
-  return {
-    onChanged,
-    stop: () => {
-      stopWatching();
-      stopFollowing();
-    },
-  };
 }

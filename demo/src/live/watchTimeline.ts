@@ -1,14 +1,12 @@
-// Reads the home timeline and subscribes to it. The cache applies the events; this module tracks the cursor to resume
-// after. Nothing else reads the first page: a response that was on its way when an event arrived would remove the post
-// from the cache again.
+// Reads the home timeline and subscribes to it. The cache applies the events. Nothing else reads the first page: a response
+// that was on its way when an event arrived would remove the post from the cache again.
 
+import type { Fanfold, Watch } from "@fanfold/client";
+import { errorOf } from "@fanfold/client/urql";
 import type { Client } from "urql";
-import { isResyncRequired, retryDelay } from "../api/failures";
 import { graphql } from "../generated";
 import { HomeTimeline } from "../timeline/homeTimeline";
 import { refetching } from "../timeline/refetching";
-import { connection } from "./connection";
-import { keepWatching } from "./keepWatching";
 
 const TimelineEvents = graphql(`
   subscription TimelineEvents($after: String) {
@@ -45,8 +43,6 @@ const TimelineEvents = graphql(`
   }
 `);
 
-const MIN_DELAY = 2_000;
-
 /** Reads the timeline again, as many pages as are cached. */
 async function readTimeline(client: Client) {
   const requestPolicy = "network-only";
@@ -63,86 +59,26 @@ async function readTimeline(client: Client) {
   return first;
 }
 
-interface TimelineWatch {
-  /** Refetches the timeline because the viewer has followed a user. */
-  onFollowed: (userId: string, since: string) => void;
-  refetch: () => void;
-  stop: () => void;
-}
+/** The number of reads in progress. */
+let reads = 0;
 
 /** Watches the home timeline of the client's session. */
-export function watchTimeline(client: Client): TimelineWatch {
-  /** The handled follows, by user: each is reported twice, by the response and by an event. */
-  const followedSince = new Map<string, string>();
-  let stopWatching = () => {};
-  let timer: ReturnType<typeof setTimeout>;
-  /** The number of the latest read; results of earlier ones are discarded. */
-  let turn = 0;
-
-  const watchFrom = (start: string | null) => {
-    let after = start ?? undefined;
-    // An empty timeline has no cursor to resume after, so posts added between the read and the subscription would be
-    // missed: read it once more after subscribing.
-    const scheduleReread = () => {
-      if (after !== undefined) return;
-      clearTimeout(timer);
-      timer = setTimeout(() => void readMissed(), MIN_DELAY);
-    };
-    const ownTurn = turn;
-    const readMissed = async () => {
-      const { data } = await client.query(HomeTimeline, {}, { requestPolicy: "network-only" });
-      if (ownTurn !== turn) return;
-      if (!data?.viewer?.timeline) scheduleReread();
-      else if (data.viewer.timeline.edges.length > 0 || after !== undefined) void read();
-    };
-    const stopEvents = keepWatching({
-      begin: () => {
-        scheduleReread();
-        return client.subscription(TimelineEvents, { after });
-      },
-      onData: ({ timeline }) => {
-        after = timeline.cursor;
-      },
-      onRejected: (error) => {
-        if (isResyncRequired(error)) void read();
-        return !isResyncRequired(error);
-      },
-    });
-    const stopConnection = connection.store.subscribe(() => {
-      if (connection.isFound()) scheduleReread();
-    });
-    stopWatching = () => {
-      stopEvents();
-      stopConnection();
-    };
-  };
-
-  const read = async () => {
-    stop();
-    const ownTurn = turn;
-    refetching.set(true);
-    const { data, error } = await readTimeline(client);
-    if (ownTurn !== turn) return;
-    refetching.set(false);
-    if (error?.networkError) connection.lost();
-    if (data?.viewer?.timeline) watchFrom(data.viewer.timeline.pageInfo.startCursor);
-    else timer = setTimeout(() => void read(), retryDelay(error, MIN_DELAY));
-  };
-
-  const stop = () => {
-    turn += 1;
-    clearTimeout(timer);
-    stopWatching();
-    refetching.set(false);
-  };
-
-  const refetch = () => void read();
-  const onFollowed = (userId: string, since: string) => {
-    if (followedSince.get(userId) === since) return;
-    followedSince.set(userId, since);
-    refetch();
-  };
-
-  refetch();
-  return { onFollowed, refetch, stop };
-}
+export const watchTimeline = (client: Client, fanfold: Fanfold): Watch =>
+  fanfold.watchTimeline({
+    read: async () => {
+      reads += 1;
+      refetching.set(true);
+      const { data, error } = await readTimeline(client);
+      reads -= 1;
+      refetching.set(reads > 0);
+      if (!data?.viewer?.timeline) throw errorOf(error);
+      return data.viewer.timeline.liveCursor;
+    },
+    subscribe: (after, sink) =>
+      client.subscription(TimelineEvents, { after }).subscribe(({ data, error }) => {
+        if (data) sink.next(data.timeline);
+        else if (error) sink.error(errorOf(error));
+      }).unsubscribe,
+    // The cache does it.
+    apply: () => {},
+  });

@@ -5,7 +5,6 @@ import { useState } from "react";
 import { type TypedDocumentNode, useMutation } from "urql";
 import { explain } from "../api/failures";
 import { type FragmentType, graphql, readFragment } from "../generated";
-import { useLive } from "../live/Live";
 import { notices } from "../shell/notices";
 import { UserErrorParts } from "../ui/userErrors";
 import { RelationParts } from "./relation";
@@ -173,43 +172,36 @@ type Change = TypedDocumentNode<
 
 /** A change and its reversal or, for a request, its rejection; each with its participle. */
 interface Reversible {
-  /** True if the user's posts are hidden until the reversal. */
-  hidesPosts: boolean;
   begin: { mutation: Change; done: string };
   end: { mutation: Change; done: string };
 }
 
 export const FOLLOWING: Reversible = {
-  hidesPosts: false,
   begin: { mutation: Follow, done: "followed" },
   end: { mutation: Unfollow, done: "unfollowed" },
 };
 
 export const BLOCKING: Reversible = {
   // The block has ended the follow, so the posts do not come back.
-  hidesPosts: false,
   begin: { mutation: Block, done: "blocked" },
   end: { mutation: Unblock, done: "unblocked" },
 };
 
 export const ACCEPTING: Reversible = {
-  hidesPosts: false,
   begin: { mutation: AcceptFollowRequest, done: "accepted" },
   end: { mutation: RejectFollowRequest, done: "rejected" },
 };
 
 export const MUTING: Reversible = {
-  hidesPosts: true,
   begin: { mutation: Mute, done: "muted" },
   end: { mutation: Unmute, done: "unmuted" },
 };
 
 export function useRelationChange(user: { id: string; displayName: string }, reversible: Reversible) {
-  const { hidesPosts, begin, end } = reversible;
+  const { begin, end } = reversible;
   const [isUnderWay, setUnderWay] = useState(false);
   const [, runBegin] = useMutation(begin.mutation);
   const [, runEnd] = useMutation(end.mutation);
-  const { onChanged } = useLive();
 
   /** Ends the relation if it is in force; otherwise, begins it. Returns true if this has succeeded. */
   const change = async (isInForce: boolean): Promise<boolean> => {
@@ -223,8 +215,6 @@ export function useRelationChange(user: { id: string; displayName: string }, rev
       notices.show(`${user.displayName} could not be ${(isInForce ? end : begin).done}. ${reason}`);
       return false;
     }
-    const changed = readFragment(RelationParts, data?.change?.user);
-    if (changed) onChanged(changed, hidesPosts && isInForce);
     return true;
   };
   return { isUnderWay, change };

@@ -28,6 +28,7 @@ export const HomeTimeline = graphql(`
           endCursor
           hasNextPage
         }
+        liveCursor
       }
     }
   }
