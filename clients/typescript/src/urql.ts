@@ -43,12 +43,13 @@ export const fanfoldExchange = (fanfold: Fanfold): Exchange =>
       subscribe(sink) {
         const operation = body as Operation;
         const next = (result: object) => sink.next(result as Parameters<typeof sink.next>[0]);
-        // The library tells lists, of errors of a response, from other errors.
-        const error = (error: FanfoldError) => sink.error(error.failures.length > 0 ? error.failures : error);
         if (kind === "subscription") {
           const connected = () => (context as ExchangeContext).fanfold?.connected?.();
-          return { unsubscribe: fanfold.subscribe(operation, { next, error, connected }) };
+          // Of errors in a list, the library makes a result with the data of the last event.
+          return { unsubscribe: fanfold.subscribe(operation, { next, error: sink.error, connected }) };
         }
+        // The library distinguishes lists, of errors of a response, from other errors.
+        const error = (error: FanfoldError) => sink.error(error.failures.length > 0 ? error.failures : error);
         let isOpen = true;
         fanfold.execute(operation).then(
           (result) => {

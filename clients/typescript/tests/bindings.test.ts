@@ -246,6 +246,9 @@ for (const [name, open] of Object.entries({ apollo, urql, relay })) {
       for (const other of [writer, ...writers]) await reader.follow(other);
       const { texts, stop } = show(openAs(reader));
       await until(openedIsLive, "a connection");
+      // A library may repeat the last event with the error.
+      await writer.publish("the first");
+      await until(() => texts()[0] === "the first", "an event");
       proxy.isDown = true;
       proxy.cut();
       const publish = async (other: User) => {
