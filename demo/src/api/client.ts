@@ -1,28 +1,27 @@
 // The GraphQL client of a session, and the anonymous one, for signing in.
 
-import { createFanfold, type Fanfold, memoryToken } from "@fanfold/client";
-import { fanfoldExchange } from "@fanfold/client/urql";
-import { Client, fetchExchange } from "urql";
+import { createFanfold, memoryToken } from "@fanfold/client";
+import { fanfoldExchange, urqlBinding } from "@fanfold/client/urql";
+import { Client } from "urql";
 import { connection } from "../live/connection";
+import { Follow, Unfollow } from "../people/useRelationChange";
 import { session } from "../session/session";
 import { cache } from "./cache";
 import { keepErrors } from "./keepErrors";
 
 const common = { url: "/graphql", preferGetMethod: false } as const;
 
-export interface OpenClient {
-  client: Client;
-  fanfold: Fanfold;
-}
+export type OpenClient = ReturnType<typeof openClient>;
 
 /** Opens a client for the session with this token. */
-export function openClient(token: string): OpenClient {
+export function openClient(token: string) {
   const fanfold = createFanfold({ url: common.url, token: memoryToken(token) });
   fanfold.signedIn.subscribe(session.expire);
   fanfold.state.subscribe(() => connection.follow(fanfold.state.get()));
   const client = new Client({ ...common, exchanges: [keepErrors(), cache(), fanfoldExchange(fanfold)] });
-  return { client, fanfold };
+  return { client, fanfold, binding: urqlBinding(fanfold, client, { follow: Follow, unfollow: Unfollow }) };
 }
 
 /** Opens a client without a session. */
-export const openAnonymousClient = () => new Client({ ...common, exchanges: [fetchExchange] });
+export const openAnonymousClient = () =>
+  new Client({ ...common, exchanges: [fanfoldExchange(createFanfold({ url: common.url }))] });

@@ -2,7 +2,7 @@
 
 import type { Cache, Entity, ResolveInfo, Resolver, Variables } from "@urql/exchange-graphcache";
 import { graphql } from "../generated";
-import { endlessList, endlessListWithout, insertIntoList, pagesOf, removeFromList } from "./pages";
+import { changeLists, setListed } from "./lists";
 
 const ReferrerCounts = graphql(`
   fragment ReferrerCounts on Post {
@@ -12,7 +12,7 @@ const ReferrerCounts = graphql(`
   }
 `);
 
-/** An entry that this client adds to a list. */
+/** An entry that this client adds to the viewer's posts, until they are read again. */
 const AddedEntry = graphql(`
   fragment AddedEntry on PostEdge {
     cursor
@@ -20,17 +20,6 @@ const AddedEntry = graphql(`
       __typename
       id
     }
-    repostedBy {
-      __typename
-      id
-    }
-  }
-`);
-
-/** Those who have reposted an entry's post. */
-const EntryReposters = graphql(`
-  fragment EntryReposters on PostEdge {
-    cursor
     repostedBy {
       __typename
       id
@@ -89,119 +78,70 @@ const presentAbove: Resolver = (_parent, variables, cache, info) => {
 /** Returns the post of an entry of a list. */
 const postOf = (cache: Cache, entry: string) => cache.resolve(entry, "node") as string;
 
-/** Returns the users whose reposts put an entry into its list. */
-const repostersOf = (cache: Cache, entry: string) => cache.resolve(entry, "repostedBy") as string[];
+/** Resolves the entries of a list, without those whose posts are gone. */
+const presentEntries =
+  (postOf: (cache: Cache, entry: string) => string): Resolver =>
+  (_parent, variables, cache, info) =>
+    cached<string[]>(cache, variables, info)?.filter((entry) => !isGone(cache, postOf(cache, entry)));
 
-/** Resolves a list of posts, without those that are gone. */
-const endlessPosts = endlessListWithout(isGone);
-
-/** Resolves a list of posts and reposts, without posts that are gone. */
-export const endlessEntries = endlessListWithout((cache, entry) => isGone(cache, postOf(cache, entry)));
+const presentPosts = { nodes: presentEntries((_cache, post) => post) };
+const presentEdges = { edges: presentEntries(postOf) };
 
 export const postResolvers = {
   Query: { post: present },
-  Post: {
-    inReplyTo: present,
-    quoteOf: present,
-    ancestors: presentAbove,
-    replies: endlessPosts,
-    quotes: endlessPosts,
-    repostedBy: endlessList,
-  },
+  Post: { inReplyTo: present, quoteOf: present, ancestors: presentAbove },
+  PostConnection: presentPosts,
+  PostListConnection: presentEdges,
+  TimelineConnection: presentEdges,
 };
 
 const timeOf = (cache: Cache, post: string) => cache.resolve(post, "createdAt") as string;
 
-/** Inserts a post by its time into a list whose newest or oldest post is the first. */
-function insertByTime(cache: Cache, parent: string, list: string, post: string, first: "new" | "old", order?: string) {
+/** Inserts a post by its time into lists of posts whose oldest or newest post is the first, within the pages read. */
+function insertByTime(cache: Cache, parent: string, fieldName: string, post: string): void {
   const own = timeOf(cache, post);
-  const isBefore = (other: string) => (first === "new" ? timeOf(cache, other) > own : timeOf(cache, other) <= own);
-  insertIntoList(cache, parent, list, post, isBefore, order);
+  changeLists(cache, parent, fieldName, (posts, { args, hasNextPage }) => {
+    const isOldestFirst = args.order === "OLDEST";
+    const isBefore = (other: string) => (isOldestFirst ? timeOf(cache, other) <= own : timeOf(cache, other) > own);
+    const place = posts.findLastIndex(isBefore) + 1;
+    const isBeyond = place > 0 && place === posts.length && hasNextPage;
+    return isBeyond || posts.includes(post) ? posts : posts.toSpliced(place, 0, post);
+  });
 }
 
 /** Inserts a post into the lists of the posts that it refers to. Their counts come with the post. */
-function addToConversation(cache: Cache, post: string): void {
-  const parent = cache.resolve(post, "inReplyTo");
-  if (typeof parent === "string") {
-    insertByTime(cache, parent, "replies", post, "old", "OLDEST");
-    insertByTime(cache, parent, "replies", post, "new", "NEWEST");
+export function addToConversation(cache: Cache, post: string): void {
+  for (const [reference, list] of [["inReplyTo", "replies"] as const, ["quoteOf", "quotes"] as const]) {
+    const target = cache.resolve(post, reference);
+    if (typeof target === "string") insertByTime(cache, target, list, post);
   }
-  const quoted = cache.resolve(post, "quoteOf");
-  if (typeof quoted === "string") insertByTime(cache, quoted, "quotes", post, "new");
 }
 
-/**
- * Inserts a post into a list of entries, unless it has the same entry: at the top if a user has reposted it, otherwise by
- * its time.
- */
-function addEntry(cache: Cache, parent: Entity, list: "timeline" | "posts", post: string, reposter?: string): void {
-  const isSame = (entry: string) => {
-    const reposters = repostersOf(cache, entry);
-    const isOf = reposter === undefined ? reposters.length === 0 : reposters.includes(reposter);
-    return isOf && postOf(cache, entry) === post;
-  };
-  const pages = pagesOf(cache, parent, list);
-  if (pages.length === 0 || pages.some(({ entries }) => entries.some(isSame))) return;
-  // Only the server's entries have cursors; that of a page's end is in its `pageInfo`.
-  const cursor = [list, post, reposter].join(" ");
+/** Inserts a post that the viewer has just published or reposted into the viewer's posts. */
+function addOwn(cache: Cache, post: string, reposter?: string): void {
+  const cursor = ["added", post, reposter].join(" ");
   cache.writeFragment(AddedEntry, {
     cursor,
     node: { __typename: "Post", id: idOf(post) },
     repostedBy: reposter === undefined ? [] : [{ __typename: "User", id: idOf(reposter) }],
   });
-  const own = timeOf(cache, post);
-  const isNewer = (entry: string) =>
-    reposter === undefined && repostersOf(cache, entry).length === 0 && timeOf(cache, postOf(cache, entry)) > own;
-  insertIntoList(cache, parent, list, `PostEdge:${cursor}`, isNewer);
+  setListed(cache, cache.resolve(viewerOf(cache), "user") as string, "posts", `PostEdge:${cursor}`, true);
 }
 
-/** Inserts a post that has been received into the home timeline and the lists of conversations. */
-export function addReceived(cache: Cache, post: string, reposter?: string): void {
-  addEntry(cache, viewerOf(cache), "timeline", post, reposter);
-  addToConversation(cache, post);
-}
-
-/** Inserts a post that the viewer has published. */
+/** Inserts a post that the viewer has published. It comes to the home timeline as an event. */
 export function addPublished(cache: Cache, post: string): void {
-  addReceived(cache, post);
-  addEntry(cache, cache.resolve(post, "author") as string, "posts", post);
+  addToConversation(cache, post);
+  addOwn(cache, post);
 }
 
 /** Adds the viewer's repost of a post to the viewer's posts and the post's list, or removes it. */
 export function setReposted(cache: Cache, post: string, isReposted: boolean): void {
   const viewer = cache.resolve(viewerOf(cache), "user") as string;
-  removeFromList(cache, post, "repostedBy", (user) => user === viewer);
-  if (isReposted) {
-    insertIntoList(cache, post, "repostedBy", viewer, () => false);
-    addEntry(cache, viewer, "posts", post, viewer);
-  } else {
-    const isRepost = (entry: string) => postOf(cache, entry) === post && repostersOf(cache, entry).length > 0;
-    removeFromList(cache, viewer, "posts", isRepost);
-  }
-}
-
-/** Removes the posts of an author from the home timeline; those that others have reposted only if `areHidden`. */
-export function removeAuthor(cache: Cache, author: string, areHidden: boolean): void {
-  const isBy = (entry: string) => cache.resolve(postOf(cache, entry), "author") === author;
-  const isRemoved = (entry: string) => isBy(entry) && (areHidden || repostersOf(cache, entry).length === 0);
-  removeFromList(cache, viewerOf(cache), "timeline", isRemoved);
-}
-
-/**
- * Removes the reposts by a user from the home timeline: that of a post, or all. Other users' reposts of the same posts
- * stay.
- */
-export function removeReposts(cache: Cache, user: string, post?: string): void {
-  const isOf = (entry: string) => post === undefined || postOf(cache, entry) === post;
-  const isOnlyRepost = (entry: string) => isOf(entry) && repostersOf(cache, entry).join() === user;
-  removeFromList(cache, viewerOf(cache), "timeline", isOnlyRepost);
-  for (const { entries } of pagesOf(cache, viewerOf(cache), "timeline")) {
-    for (const entry of entries.filter(isOf)) {
-      const listed = cache.readFragment(EntryReposters, entry);
-      const others = listed?.repostedBy.filter(({ id }) => id !== idOf(user));
-      if (listed && others) cache.writeFragment(EntryReposters, { ...listed, repostedBy: others });
-    }
-  }
+  setListed(cache, post, "repostedBy", viewer, isReposted);
+  if (isReposted) return addOwn(cache, post, viewer);
+  const isRepost = (entry: string) =>
+    postOf(cache, entry) === post && (cache.resolve(entry, "repostedBy") as string[]).length > 0;
+  changeLists(cache, viewer, "posts", (entries) => entries.filter((entry) => !isRepost(entry)));
 }
 
 /** Lowers the counts of the posts that a deleted post referred to. */

@@ -24,13 +24,13 @@ const QuotesOf = graphql(`
 `);
 
 export function Quotes({ postId }: { postId: string }) {
-  const { data, ...reading } = usePages(QuotesOf, { postId });
+  const { page, ...reading } = usePages(QuotesOf, { postId }, ({ post }) => post?.quotes);
   useRefreshing(reading.refresh);
   return (
     <PostPages
       label="Quotes"
-      entries={data?.post?.quotes?.nodes.map((node) => ({ node }))}
-      pageInfo={data?.post?.quotes?.pageInfo}
+      entries={page?.nodes.map((node) => ({ node }))}
+      hasMore={page?.pageInfo.hasNextPage}
       reading={reading}
       what="quotes"
       empty="No quotes yet."

@@ -33,13 +33,13 @@ interface RepliesProps {
 }
 
 function OrderedReplies({ postId, order }: RepliesProps & { order: ReplyOrder }) {
-  const { data, ...reading } = usePages(RepliesTo, { postId, order });
+  const { page, ...reading } = usePages(RepliesTo, { postId, order }, ({ post }) => post?.replies);
   useRefreshing(reading.refresh);
   return (
     <PostPages
       label="Replies"
-      entries={data?.post?.replies?.nodes.map((node) => ({ node }))}
-      pageInfo={data?.post?.replies?.pageInfo}
+      entries={page?.nodes.map((node) => ({ node }))}
+      hasMore={page?.pageInfo.hasNextPage}
       reading={reading}
       what="replies"
       empty="No replies yet."

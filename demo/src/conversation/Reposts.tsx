@@ -3,9 +3,7 @@
 import { usePages } from "../api/usePages";
 import { useRefreshing } from "../api/useRefreshing";
 import { graphql } from "../generated";
-import { ListEnd } from "../lists/ListEnd";
-import { nextPageOf } from "../lists/nextPage";
-import { PersonRow } from "../people/PersonRow";
+import { People } from "../people/People";
 
 const RepostsOf = graphql(`
   query RepostsOf($postId: ID!, $after: String) {
@@ -26,25 +24,7 @@ const RepostsOf = graphql(`
 `);
 
 export function Reposts({ postId }: { postId: string }) {
-  const { data, isLoading, error, refetch, refresh, onMore } = usePages(RepostsOf, { postId });
-  useRefreshing(refresh);
-  const page = data?.post?.repostedBy;
-  return (
-    <section aria-label="Reposts">
-      <ul className="people">
-        {page?.nodes.map((person) => (
-          <PersonRow key={person.id} user={person} />
-        ))}
-      </ul>
-      <ListEnd
-        what="people"
-        atEnd={page?.nodes.length === 0 ? "No reposts yet." : "End of the list."}
-        isFetching={isLoading}
-        error={error}
-        next={nextPageOf(page)}
-        onMore={onMore}
-        onRetry={refetch}
-      />
-    </section>
-  );
+  const reading = usePages(RepostsOf, { postId }, ({ post }) => post?.repostedBy);
+  useRefreshing(reading.refresh);
+  return <People heading="Reposts" empty="No reposts yet." reading={reading} />;
 }

@@ -1,10 +1,9 @@
 // Subscribes to changes of the viewer's relations, so that badges stay correct, whichever user or client changes them.
 
-import type { Fanfold } from "@fanfold/client";
 import { errorOf } from "@fanfold/client/urql";
 import type { Client, TypedDocumentNode } from "urql";
+import type { OpenClient } from "../api/client";
 import { graphql } from "../generated";
-import { shownUsers } from "./shownUsers";
 
 const RelationChanges = graphql(`
   subscription RelationChanges {
@@ -71,17 +70,17 @@ async function refetch<Variables extends object>(
   if (error) throw errorOf(error);
 }
 
-/** Watches the relations of the client's session, until the returned function is called. The cache applies the events. */
-export function watchRelations(client: Client, fanfold: Fanfold): () => void {
+/** Watches the relations of the client's session, until that is closed. The cache applies the events. */
+export function watchRelations({ client, fanfold, binding }: OpenClient): void {
   /** True before the first connection, when the page has just read the counts. */
   let areCountsRecent = true;
-  return fanfold.watchRelations({
+  fanfold.watchRelations({
     read: () => {
       const counts = areCountsRecent ? [] : [refetch(client, ViewerCounts, {})];
       areCountsRecent = false;
       return Promise.all([
         ...counts,
-        ...shownUsers.batches().map((userIds) => refetch(client, RelationsOf, { userIds })),
+        ...binding.shown.batches().map((userIds) => refetch(client, RelationsOf, { userIds })),
       ]);
     },
     subscribe: ({ next, error: fail, connected }) =>

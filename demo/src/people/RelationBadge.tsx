@@ -1,14 +1,13 @@
 // The relation between the viewer and a user, as one of six badges; empty for the viewer.
 
-import { useEffect } from "react";
+import { useShown } from "@fanfold/client/react";
 import { type FragmentType, readFragment } from "../generated";
-import { shownUsers } from "../live/shownUsers";
 import { Icon } from "../ui/Icon";
 import { RelationParts, shownAs } from "./relation";
 
 export function RelationBadge({ user }: { user: FragmentType<typeof RelationParts> }) {
   const { id, relation } = readFragment(RelationParts, user);
-  useEffect(() => shownUsers.add(id), [id]);
+  useShown(id);
   if (!relation) return null;
   const { status, badge, icon } = shownAs(relation);
   return (

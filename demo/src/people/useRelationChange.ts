@@ -9,7 +9,7 @@ import { notices } from "../shell/notices";
 import { UserErrorParts } from "../ui/userErrors";
 import { RelationParts } from "./relation";
 
-const Follow = graphql(`
+export const Follow = graphql(`
   mutation Follow($input: FollowInput!) {
     change: follow(input: $input) {
       user {
@@ -31,7 +31,7 @@ const Follow = graphql(`
   }
 `);
 
-const Unfollow = graphql(`
+export const Unfollow = graphql(`
   mutation Unfollow($input: UnfollowInput!) {
     change: unfollow(input: $input) {
       user {

@@ -31,13 +31,12 @@ const PostsOf = graphql(`
 `);
 
 export function PostList({ username }: { username: string }) {
-  const { data, ...reading } = usePages(PostsOf, { username });
-  const posts = data?.user?.posts;
+  const { page, ...reading } = usePages(PostsOf, { username }, ({ user }) => user?.posts);
   return (
     <PostPages
       label="Posts"
-      entries={posts?.edges}
-      pageInfo={posts?.pageInfo}
+      entries={page?.edges}
+      hasMore={page?.pageInfo.hasNextPage}
       reading={reading}
       empty="No posts yet."
     />

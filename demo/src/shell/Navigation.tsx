@@ -1,12 +1,13 @@
 // The main navigation: beside the page, or below it on a phone.
 
+import { useWaiting } from "@fanfold/client/react";
 import { useRetryingQuery } from "../api/useRetryingQuery";
 import { readFragment } from "../generated";
 import { Link } from "../navigation/Link";
 import { usePlace } from "../navigation/location";
 import { paths, routeOf } from "../navigation/routes";
 import { RequestCountViewer } from "../requests/requestCount";
-import { useWaitingPosts } from "../timeline/useWaitingPosts";
+import { homeTimeline } from "../timeline/homeTimeline";
 import { Icon, type IconName } from "../ui/Icon";
 import { counted } from "../ui/numbers";
 import { ViewerQuery } from "./viewerQuery";
@@ -23,7 +24,7 @@ interface Entry {
 export function Navigation() {
   const route = routeOf(usePlace().path);
   const { data } = useRetryingQuery({ query: ViewerQuery });
-  const waiting = useWaitingPosts();
+  const waiting = useWaiting(homeTimeline);
   const requests = readFragment(RequestCountViewer, data?.viewer)?.followRequests?.totalCount ?? 0;
   const username = data?.viewer?.user.username;
   const isOwnProfile = route.page === "profile" && route.username === username;

@@ -3,7 +3,6 @@
 import type { FragmentType } from "../generated";
 import { Feed } from "../lists/Feed";
 import { ListEnd } from "../lists/ListEnd";
-import { nextPageOf } from "../lists/nextPage";
 import type { Reading } from "../ui/Missing";
 import { PostCard, type PostCardPost } from "./PostCard";
 import type { ReposterUser } from "./RepostedBy";
@@ -29,9 +28,9 @@ interface PostPagesProps {
   label: string;
   /** The entries of the pages read so far. */
   entries?: readonly PostEntry[];
-  /** The end of these pages; undefined until there is one. */
-  pageInfo?: { endCursor: string | null; hasNextPage: boolean };
-  reading: Reading & { onMore: (after: string) => void };
+  /** True if there are further pages; undefined until there is one. */
+  hasMore?: boolean;
+  reading: Reading & { onMore: () => void };
   /** The kind of entries, such as "posts". */
   what?: string;
   /** The text to show if there are no posts. */
@@ -43,7 +42,7 @@ interface PostPagesProps {
 }
 
 export function PostPages(props: PostPagesProps) {
-  const { label, entries = [], pageInfo, reading, what = "posts", empty, atEnd = "End of the list." } = props;
+  const { label, entries = [], hasMore, reading, what = "posts", empty, atEnd = "End of the list." } = props;
   const { isLoading, error, refetch, onMore } = reading;
   return (
     <>
@@ -63,7 +62,7 @@ export function PostPages(props: PostPagesProps) {
         atEnd={entries.length === 0 ? empty : atEnd}
         isFetching={isLoading}
         error={error}
-        next={nextPageOf(pageInfo && { pageInfo })}
+        hasMore={hasMore}
         onMore={onMore}
         onRetry={refetch}
       />

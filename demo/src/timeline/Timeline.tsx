@@ -1,41 +1,30 @@
 // The home timeline, loaded page by page, with new posts as they arrive.
 
-import { useState } from "react";
-import { useQuery } from "urql";
+import { useTimeline } from "@fanfold/client/react";
 import { useRefreshingOnReturn } from "../api/useRefreshing";
-import { useRetryingQuery } from "../api/useRetryingQuery";
-import { useLive } from "../live/Live";
-import { useStore } from "../ui/store";
-import { HomeTimeline } from "./homeTimeline";
+import { useRetrying } from "../api/useRetrying";
+import { homeTimeline } from "./homeTimeline";
 import { NewPosts } from "./NewPosts";
 import { PostPages } from "./PostPages";
-import { refetching } from "./refetching";
-import { useArrivals } from "./useArrivals";
-import { useStable } from "./useStable";
 
 export function Timeline() {
-  const { refetchTimeline } = useLive();
-  const [after, setAfter] = useState<string>();
-  // All pages in the cache. The live watch reads the first page, and retries.
-  const [{ data, error }] = useQuery({ query: HomeTimeline, variables: {}, requestPolicy: "cache-only" });
-  const next = useRetryingQuery({ query: HomeTimeline, variables: { after }, pause: after === undefined });
-  const isRefetching = useStore(refetching);
-  const timeline = useStable(data?.viewer?.timeline, isRefetching || error !== undefined);
-  const { shown, waiting, reveal } = useArrivals(timeline?.edges ?? []);
-  useRefreshingOnReturn(refetchTimeline);
-  const reading = {
-    isLoading: next.isLoading || isRefetching || (!timeline && !error),
-    error: next.error ?? error,
-    refetch: next.error ? next.refetch : refetchTimeline,
+  const { entries, waiting, reveal, hasMore, loadMore, refresh, isLoading, error } = useTimeline(homeTimeline);
+  // No event reports that a post is edited.
+  useRefreshingOnReturn(refresh);
+  // A read of the first pages is retried by the client.
+  useRetrying(error, loadMore);
+  const showNew = () => {
+    reveal();
+    window.scrollTo({ top: 0 });
   };
   return (
     <div className="timeline">
-      <NewPosts count={waiting} onReveal={reveal} />
+      <NewPosts count={waiting} onReveal={showNew} />
       <PostPages
         label="Home timeline"
-        entries={shown}
-        pageInfo={timeline?.pageInfo}
-        reading={{ ...reading, onMore: setAfter }}
+        entries={entries}
+        hasMore={isLoading && entries.length === 0 ? undefined : hasMore}
+        reading={{ isLoading, error, refetch: entries.length > 0 ? loadMore : refresh, onMore: loadMore }}
         empty="Nothing here yet: follow someone, or write a post."
         atEnd="End of the timeline."
       />

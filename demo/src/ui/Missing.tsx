@@ -1,12 +1,11 @@
 // Takes the place of a part of a page that is not there: it is being loaded, or could not be loaded.
 
-import type { CombinedError } from "urql";
 import { Failure } from "./Failure";
 import { Loading } from "./Loading";
 
 export interface Reading {
   isLoading: boolean;
-  error?: CombinedError;
+  error?: Error;
   refetch: () => void;
 }
 
