@@ -1,5 +1,5 @@
 // Writes src/generated: typed documents from the GraphQL in the sources (the client preset of GraphQL Code Generator),
-// the type of error codes, and the schema in the format of the normalised cache.
+// and the schema in the format of the normalised cache.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { extname, join } from "node:path";
@@ -53,11 +53,6 @@ const sections = await preset.buildGeneratesSection({
 rmSync(GENERATED, { recursive: true, force: true });
 mkdirSync(GENERATED, { recursive: true });
 for (const section of sections) writeFileSync(section.filename, await codegen(section));
-
-// No field has the type `ErrorCode`, so that the preset leaves it out.
-const errorCodes = schema.getType("ErrorCode").getValues();
-const errorCode = errorCodes.map(({ name }) => JSON.stringify(name)).join(" | ");
-writeFileSync(join(GENERATED, "errorCode.ts"), `export type ErrorCode = ${errorCode};\n`);
 
 const introspection = minifyIntrospectionQuery(getIntrospectedSchema(sdl));
 writeFileSync(join(GENERATED, "schema.json"), JSON.stringify(introspection));

@@ -58,7 +58,7 @@ function updateViewerLists(cache: Cache, user: string): void {
 
 type Input = { input: { userId: string } };
 type PostInput = { input: { postId: string } };
-type Payload = { post?: { id: string } | null; deletedPostId?: string | null; viewer?: unknown } | null;
+type Payload = { post?: { id: string } | null; deletedPostId?: string | null } | null;
 type Mutated = Record<string, Payload>;
 type PrivacyChanged = { updateProfile: { viewer: { user: { isPrivate?: boolean } } | null } | null };
 type RelationEvent = { relationChanged: { relation?: { user: { id: string } } } };
@@ -75,7 +75,7 @@ const onDelete: UpdateResolver<Mutated> = ({ deletePost }, _input, cache) => {
   if (deletePost?.deletedPostId) removePost(cache, deletePost.deletedPostId);
 };
 
-/** The lists that are read again after a change of a relation, whichever client makes it, are those of posts. */
+/** The home timeline is read again: its subscription reports that it has changed. */
 const onRelation: UpdateResolver<Mutated, Input> = (_mutated, { input }, cache) =>
   updateViewerLists(cache, `User:${input.userId}`);
 

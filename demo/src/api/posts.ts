@@ -128,7 +128,7 @@ function addOwn(cache: Cache, post: string, reposter?: string): void {
   setListed(cache, cache.resolve(viewerOf(cache), "user") as string, "posts", `PostEdge:${cursor}`, true);
 }
 
-/** Inserts a post that the viewer has published. It comes to the home timeline as an event. */
+/** Inserts a post that the viewer has published. The home timeline receives it as an event. */
 export function addPublished(cache: Cache, post: string): void {
   addToConversation(cache, post);
   addOwn(cache, post);

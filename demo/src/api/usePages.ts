@@ -4,6 +4,7 @@
 import { errorOf } from "@fanfold/client/urql";
 import { useEffect, useRef, useState } from "react";
 import { type TypedDocumentNode, useClient, useQuery } from "urql";
+import type { ListReading } from "../lists/ListEnd";
 import { useRetrying } from "./useRetrying";
 
 interface Page {
@@ -12,50 +13,57 @@ interface Page {
   pageInfo: { endCursor: string | null; hasNextPage: boolean };
 }
 
-const lengthOf = ({ edges, nodes }: Page) => (edges ?? nodes ?? []).length;
+const lengthOf = (page: Page | undefined) => (page?.edges ?? page?.nodes ?? []).length;
 
 /** Returns the list in the data of a query, and what reads it. */
 export function usePages<Data, Variables extends { after?: string | null }, List extends Page>(
   query: TypedDocumentNode<Data, Variables>,
   list: Omit<Variables, "after">,
   pageOf: (data: Data) => List | null | undefined,
-) {
+): ListReading & { page?: List; refresh: () => void } {
   const client = useClient();
   const [{ data }] = useQuery({ query, variables: list as Variables, requestPolicy: "cache-only" });
-  const [error, setError] = useState<Error>();
-  /** What is being read: while a read replaces the list, what was shown stays. */
   const [reading, setReading] = useState<"list" | "page" | null>("list");
-  const stable = useRef<List>(undefined);
+  const [error, setError] = useState<Error>();
+  /** Reads take turns: a page that arrives while the list is replaced would not continue it. */
+  const turn = useRef<Promise<unknown>>(Promise.resolve());
+
   const cached = (data && pageOf(data)) ?? undefined;
-  if (reading !== "list" || stable.current === undefined) stable.current = cached;
-  const page = stable.current;
+  const [stable, setStable] = useState(cached);
+  // While the list is replaced, what was shown stays.
+  const isShorter = reading === "list" && lengthOf(cached) < lengthOf(stable);
+  if (!isShorter && stable !== cached) setStable(cached);
+  const page = isShorter ? stable : cached;
 
   const readPage = async (after?: string | null) => {
     const variables = { ...list, after } as Variables;
-    const result = await client.query(query, variables, { requestPolicy: "network-only" }).toPromise();
-    const page = result.data && pageOf(result.data);
-    if (!page && result.error) throw errorOf(result.error);
+    const { data, error } = await client.query(query, variables, { requestPolicy: "network-only" }).toPromise();
+    const page = data && pageOf(data);
+    if (!page && error) throw errorOf(error);
     return page;
   };
-  const run = async (what: "list" | "page", task: () => Promise<unknown>) => {
-    setReading(what);
-    setError(undefined);
-    await task().catch(setError);
-    setReading(null);
-  };
   const readList = async () => {
-    const length = page ? lengthOf(page) : 0;
     let read = 0;
     let last = await readPage();
-    while (last && (read += lengthOf(last)) < length && last.pageInfo.hasNextPage) {
+    while (last && (read += lengthOf(last)) < lengthOf(page) && last.pageInfo.hasNextPage) {
       last = await readPage(last.pageInfo.endCursor);
     }
   };
-  const refresh = () => void run("list", readList);
-  const onMore = () => void run("page", () => readPage(page?.pageInfo.endCursor));
+  const run = (what: "list" | "page", task: () => Promise<unknown>) => {
+    turn.current = turn.current.then(async () => {
+      setReading(what);
+      setError(undefined);
+      await task().catch(setError);
+      setReading(null);
+    });
+  };
+  const refresh = () => run("list", readList);
+  const onMore = () => {
+    if (reading === null) run("page", () => readPage(page?.pageInfo.endCursor));
+  };
 
-  useEffect(refresh, [JSON.stringify(list)]);
+  useEffect(refresh, []);
   const refetch = page ? onMore : refresh;
   useRetrying(error, refetch);
-  return { page, isLoading: reading !== null, error, refetch, refresh, onMore };
+  return { page, hasMore: page?.pageInfo.hasNextPage, isLoading: reading !== null, error, refetch, refresh, onMore };
 }

@@ -1,33 +1,25 @@
 // Refreshes data that no event keeps up to date: whenever the user returns to the page, or the connection is restored.
 
-import { useEffect, useRef } from "react";
+import { useEffect, useEffectEvent } from "react";
 import { connection } from "../live/connection";
-
-function useLatest(refresh: () => void) {
-  const latest = useRef(refresh);
-  useEffect(() => {
-    latest.current = refresh;
-  });
-  return latest;
-}
 
 /** Refreshes when the user returns to the page. */
 export function useRefreshingOnReturn(refresh: () => void): void {
-  const latest = useLatest(refresh);
+  const run = useEffectEvent(refresh);
   useEffect(() => {
-    const run = () => latest.current();
-    addEventListener("focus", run);
-    return () => removeEventListener("focus", run);
+    const onFocus = () => run();
+    addEventListener("focus", onFocus);
+    return () => removeEventListener("focus", onFocus);
   }, []);
 }
 
 export function useRefreshing(refresh: () => void): void {
-  const latest = useLatest(refresh);
+  const run = useEffectEvent(refresh);
   useRefreshingOnReturn(refresh);
   useEffect(
     () =>
       connection.store.subscribe(() => {
-        if (connection.store.get() === "back") latest.current();
+        if (connection.store.get() === "back") run();
       }),
     [],
   );

@@ -30,7 +30,6 @@ export function Quotes({ postId }: { postId: string }) {
     <PostPages
       label="Quotes"
       entries={page?.nodes.map((node) => ({ node }))}
-      hasMore={page?.pageInfo.hasNextPage}
       reading={reading}
       what="quotes"
       empty="No quotes yet."

@@ -39,7 +39,6 @@ function OrderedReplies({ postId, order }: RepliesProps & { order: ReplyOrder })
     <PostPages
       label="Replies"
       entries={page?.nodes.map((node) => ({ node }))}
-      hasMore={page?.pageInfo.hasNextPage}
       reading={reading}
       what="replies"
       empty="No replies yet."

@@ -3,28 +3,32 @@
 import { useEffect, useRef } from "react";
 import { Failure } from "../ui/Failure";
 import { Loading } from "../ui/Loading";
+import type { Reading } from "../ui/Missing";
 
 /** The distance below the window at which the next page is requested. */
 const NEAR = "900px";
 
-interface ListEndProps {
-  /** The kind of entries, such as "posts". */
-  what: string;
-  isFetching: boolean;
-  error?: Error;
-  /** The text to show at the end of the list. */
-  atEnd: string;
+/** An endless list and the reads of its pages. */
+export interface ListReading extends Reading {
   /** False at the end of the list, undefined until a page is loaded. */
   hasMore?: boolean;
   onMore: () => void;
-  onRetry: () => void;
 }
 
-export function ListEnd({ what, atEnd, isFetching, error, hasMore, onMore, onRetry }: ListEndProps) {
+interface ListEndProps {
+  /** The kind of entries, such as "posts". */
+  what: string;
+  reading: ListReading;
+  /** The text to show at the end of the list. */
+  atEnd: string;
+}
+
+export function ListEnd({ what, reading, atEnd }: ListEndProps) {
+  const { isLoading, error, refetch, hasMore, onMore } = reading;
   const end = useRef<HTMLDivElement>(null);
 
   useEffect(() => {
-    if (!hasMore || isFetching || error || end.current === null) return;
+    if (!hasMore || isLoading || error || end.current === null) return;
     const observer = new IntersectionObserver(
       ([entry]) => {
         if (entry?.isIntersecting) onMore();
@@ -33,13 +37,13 @@ export function ListEnd({ what, atEnd, isFetching, error, hasMore, onMore, onRet
     );
     observer.observe(end.current);
     return () => observer.disconnect();
-  }, [hasMore, isFetching, error, onMore]);
+  }, [hasMore, isLoading, error, onMore]);
 
   return (
     <div ref={end} className="list-end">
-      {error && !isFetching && <Failure error={error} onRetry={onRetry} />}
-      {isFetching && <Loading what={what} />}
-      {hasMore === false && !isFetching && !error && <p className="quiet-text">{atEnd}</p>}
+      {error && !isLoading && <Failure error={error} onRetry={refetch} />}
+      {isLoading && <Loading what={what} />}
+      {hasMore === false && !isLoading && !error && <p className="quiet-text">{atEnd}</p>}
     </div>
   );
 }

@@ -1,24 +1,17 @@
 // A list of users, loaded page by page.
 
 import type { FragmentType } from "../generated";
-import { ListEnd } from "../lists/ListEnd";
-import type { Reading } from "../ui/Missing";
+import { ListEnd, type ListReading } from "../lists/ListEnd";
 import { PersonRow, type PersonRowUser } from "./PersonRow";
 
 interface PeopleProps {
   heading: string;
   /** The text to show if there is no one. */
   empty: string;
-  reading: Reading & {
-    page?: {
-      nodes: readonly ({ id: string } & FragmentType<typeof PersonRowUser>)[];
-      pageInfo: { hasNextPage: boolean };
-    };
-    onMore: () => void;
-  };
+  reading: ListReading & { page?: { nodes: readonly ({ id: string } & FragmentType<typeof PersonRowUser>)[] } };
 }
 
-export function People({ heading, empty, reading: { page, isLoading, error, refetch, onMore } }: PeopleProps) {
+export function People({ heading, empty, reading: { page, ...reading } }: PeopleProps) {
   return (
     <section aria-label={heading}>
       <ul className="people">
@@ -26,15 +19,7 @@ export function People({ heading, empty, reading: { page, isLoading, error, refe
           <PersonRow key={person.id} user={person} />
         ))}
       </ul>
-      <ListEnd
-        what="people"
-        atEnd={page?.nodes.length === 0 ? empty : "End of the list."}
-        isFetching={isLoading}
-        error={error}
-        hasMore={page?.pageInfo.hasNextPage}
-        onMore={onMore}
-        onRetry={refetch}
-      />
+      <ListEnd what="people" reading={reading} atEnd={page?.nodes.length === 0 ? empty : "End of the list."} />
     </section>
   );
 }

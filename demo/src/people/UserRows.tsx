@@ -8,9 +8,7 @@ import { UserRowsPage, VIEWER_LISTS, type ViewerList } from "./viewerLists";
 
 export function UserRows({ list }: { list: ViewerList }) {
   const { query, what, empty } = VIEWER_LISTS[list];
-  const { page, isLoading, error, refetch, onMore } = usePages(query, {}, ({ viewer }) =>
-    readFragment(UserRowsPage, viewer?.users),
-  );
+  const { page, ...reading } = usePages(query, {}, ({ viewer }) => readFragment(UserRowsPage, viewer?.users));
   return (
     <>
       <ul className="setting-rows">
@@ -18,15 +16,7 @@ export function UserRows({ list }: { list: ViewerList }) {
           <UserRow key={user.id} user={user} list={list} />
         ))}
       </ul>
-      <ListEnd
-        what={what}
-        atEnd={page?.nodes.length === 0 ? empty : "End of the list."}
-        isFetching={isLoading}
-        error={error}
-        hasMore={page?.pageInfo.hasNextPage}
-        onMore={onMore}
-        onRetry={refetch}
-      />
+      <ListEnd what={what} reading={reading} atEnd={page?.nodes.length === 0 ? empty : "End of the list."} />
     </>
   );
 }

@@ -3,26 +3,37 @@
 
 import { useState } from "react";
 import { type TypedDocumentNode, useMutation } from "urql";
-import { explain } from "../api/failures";
-import { type FragmentType, graphql, readFragment } from "../generated";
-import { notices } from "../shell/notices";
-import { UserErrorParts } from "../ui/userErrors";
-import { RelationParts } from "./relation";
+import { type FragmentType, graphql } from "../generated";
+import { noticeFailure } from "../shell/notices";
+import type { UserErrorParts } from "../ui/userErrors";
+
+export const ChangedUserParts = graphql(`
+  fragment ChangedUser on User {
+    id
+    followerCount
+    ...RelationParts
+  }
+`);
+
+export const ChangedViewerParts = graphql(`
+  fragment ChangedViewer on Viewer {
+    id
+    ...RequestCount
+    user {
+      id
+      ...Counts
+    }
+  }
+`);
 
 export const Follow = graphql(`
   mutation Follow($input: FollowInput!) {
     change: follow(input: $input) {
       user {
-        id
-        followerCount
-        ...RelationParts
+        ...ChangedUser
       }
       viewer {
-        id
-        user {
-          id
-          ...Counts
-        }
+        ...ChangedViewer
       }
       userErrors {
         ...UserErrorParts
@@ -35,16 +46,10 @@ export const Unfollow = graphql(`
   mutation Unfollow($input: UnfollowInput!) {
     change: unfollow(input: $input) {
       user {
-        id
-        followerCount
-        ...RelationParts
+        ...ChangedUser
       }
       viewer {
-        id
-        user {
-          id
-          ...Counts
-        }
+        ...ChangedViewer
       }
       userErrors {
         ...UserErrorParts
@@ -57,17 +62,11 @@ const Block = graphql(`
   mutation Block($input: BlockInput!) {
     change: block(input: $input) {
       user {
-        id
+        ...ChangedUser
         ...Counts
-        ...RelationParts
       }
       viewer {
-        id
-        ...RequestCount
-        user {
-          id
-          ...Counts
-        }
+        ...ChangedViewer
       }
       userErrors {
         ...UserErrorParts
@@ -80,9 +79,8 @@ const Unblock = graphql(`
   mutation Unblock($input: UnblockInput!) {
     change: unblock(input: $input) {
       user {
-        id
+        ...ChangedUser
         ...Counts
-        ...RelationParts
       }
       userErrors {
         ...UserErrorParts
@@ -95,16 +93,10 @@ const AcceptFollowRequest = graphql(`
   mutation AcceptFollowRequest($input: AcceptFollowRequestInput!) {
     change: acceptFollowRequest(input: $input) {
       user {
-        id
-        ...RelationParts
+        ...ChangedUser
       }
       viewer {
-        id
-        ...RequestCount
-        user {
-          id
-          ...Counts
-        }
+        ...ChangedViewer
       }
       userErrors {
         ...UserErrorParts
@@ -117,12 +109,10 @@ const RejectFollowRequest = graphql(`
   mutation RejectFollowRequest($input: RejectFollowRequestInput!) {
     change: rejectFollowRequest(input: $input) {
       user {
-        id
-        ...RelationParts
+        ...ChangedUser
       }
       viewer {
-        id
-        ...RequestCount
+        ...ChangedViewer
       }
       userErrors {
         ...UserErrorParts
@@ -135,8 +125,7 @@ const Mute = graphql(`
   mutation Mute($input: MuteInput!) {
     change: mute(input: $input) {
       user {
-        id
-        ...RelationParts
+        ...ChangedUser
       }
       userErrors {
         ...UserErrorParts
@@ -149,8 +138,7 @@ const Unmute = graphql(`
   mutation Unmute($input: UnmuteInput!) {
     change: unmute(input: $input) {
       user {
-        id
-        ...RelationParts
+        ...ChangedUser
       }
       userErrors {
         ...UserErrorParts
@@ -163,7 +151,6 @@ const Unmute = graphql(`
 type Change = TypedDocumentNode<
   {
     change: {
-      user: FragmentType<typeof RelationParts> | null;
       userErrors: readonly FragmentType<typeof UserErrorParts>[];
     } | null;
   },
@@ -209,13 +196,8 @@ export function useRelationChange(user: { id: string; displayName: string }, rev
     setUnderWay(true);
     const { data, error } = await (isInForce ? runEnd : runBegin)({ input: { userId: user.id } });
     setUnderWay(false);
-    const userErrors = readFragment(UserErrorParts, data?.change?.userErrors ?? []);
-    const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
-    if (reason) {
-      notices.show(`${user.displayName} could not be ${(isInForce ? end : begin).done}. ${reason}`);
-      return false;
-    }
-    return true;
+    const what = `${user.displayName} could not be ${(isInForce ? end : begin).done}.`;
+    return !noticeFailure(what, error, data?.change?.userErrors);
   };
   return { isUnderWay, change };
 }

@@ -32,13 +32,5 @@ const PostsOf = graphql(`
 
 export function PostList({ username }: { username: string }) {
   const { page, ...reading } = usePages(PostsOf, { username }, ({ user }) => user?.posts);
-  return (
-    <PostPages
-      label="Posts"
-      entries={page?.edges}
-      hasMore={page?.pageInfo.hasNextPage}
-      reading={reading}
-      empty="No posts yet."
-    />
-  );
+  return <PostPages label="Posts" entries={page?.edges} reading={reading} empty="No posts yet." />;
 }

@@ -2,10 +2,8 @@
 
 import { useId, useState } from "react";
 import { useMutation } from "urql";
-import { explain } from "../api/failures";
 import { type FragmentType, graphql, readFragment } from "../generated";
-import { notices } from "../shell/notices";
-import { UserErrorParts } from "../ui/userErrors";
+import { noticeFailure } from "../shell/notices";
 
 export const PrivacySettingUser = graphql(`
   fragment PrivacySetting on User {
@@ -44,9 +42,8 @@ export function PrivacySetting({ user }: { user: FragmentType<typeof PrivacySett
     setWanted(isPrivate);
     const { data, error } = await setPrivacy({ input: { isPrivate } });
     setWanted(undefined);
-    const userErrors = readFragment(UserErrorParts, data?.updateProfile?.userErrors ?? []);
-    const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
-    if (reason) notices.show(`Your account could not be made ${isPrivate ? "private" : "public"}. ${reason}`);
+    const what = `Your account could not be made ${isPrivate ? "private" : "public"}.`;
+    noticeFailure(what, error, data?.updateProfile?.userErrors);
   };
 
   return (

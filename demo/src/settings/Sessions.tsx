@@ -1,10 +1,8 @@
 // The list of the viewer's sessions.
 
 import { useMutation } from "urql";
-import { explain } from "../api/failures";
-import { type FragmentType, graphql, readFragment } from "../generated";
-import { notices } from "../shell/notices";
-import { UserErrorParts } from "../ui/userErrors";
+import { type FragmentType, graphql } from "../generated";
+import { noticeFailure } from "../shell/notices";
 import { SessionRow, type SessionRowSession } from "./SessionRow";
 
 const RevokeSession = graphql(`
@@ -29,10 +27,7 @@ export function Sessions({ sessions, onChanged }: SessionsProps) {
 
   const revoke = async (sessionId: string) => {
     const { data, error } = await revokeSession({ input: { sessionId } });
-    const userErrors = readFragment(UserErrorParts, data?.revokeSession?.userErrors ?? []);
-    const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
-    if (reason) notices.show(`The session could not be ended. ${reason}`);
-    else onChanged();
+    if (!noticeFailure("The session could not be ended.", error, data?.revokeSession?.userErrors)) onChanged();
   };
 
   return (

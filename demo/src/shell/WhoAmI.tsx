@@ -1,14 +1,20 @@
 // The signed-in user, and the button to sign out.
 
+import { useSession } from "@fanfold/client/react";
 import { useRetryingQuery } from "../api/useRetryingQuery";
 import { Avatar } from "../people/Avatar";
-import { signOut } from "../session/signOut";
+import { session } from "../session/session";
 import { Icon } from "../ui/Icon";
 import { ViewerQuery } from "./viewerQuery";
 
 export function WhoAmI() {
   const { data } = useRetryingQuery({ query: ViewerQuery });
+  const { signOut } = useSession();
   const user = data?.viewer?.user;
+  const leave = () => {
+    session.end();
+    signOut();
+  };
 
   return (
     <div className="who-am-i">
@@ -21,7 +27,7 @@ export function WhoAmI() {
           </span>
         </>
       )}
-      <button type="button" className="button quiet icon-button" onClick={signOut} aria-label="Sign out">
+      <button type="button" className="button quiet icon-button" onClick={leave} aria-label="Sign out">
         <Icon name="leave" />
       </button>
     </div>

@@ -1,4 +1,4 @@
-// The query for the signed-in user.
+// The query for the signed-in user, and what mutations change of it.
 
 import { graphql } from "../generated";
 
@@ -13,6 +13,16 @@ export const ViewerQuery = graphql(`
         displayName
         avatarUrl
       }
+    }
+  }
+`);
+
+export const OwnPostCountViewer = graphql(`
+  fragment OwnPostCount on Viewer {
+    id
+    user {
+      id
+      postCount
     }
   }
 `);

@@ -19,11 +19,7 @@ const Publish = graphql(`
         ...ReferredCounts
       }
       viewer {
-        id
-        user {
-          id
-          postCount
-        }
+        ...OwnPostCount
       }
       userErrors {
         ...UserErrorParts

@@ -1,23 +1,17 @@
 // The button that deletes one of the viewer's posts, after a confirmation.
 
 import { useMutation } from "urql";
-import { explain } from "../api/failures";
-import { graphql, readFragment } from "../generated";
-import { notices } from "../shell/notices";
+import { graphql } from "../generated";
+import { noticeFailure } from "../shell/notices";
 import { Confirmed } from "../ui/Confirmed";
 import { Icon } from "../ui/Icon";
-import { UserErrorParts } from "../ui/userErrors";
 
 const DeletePost = graphql(`
   mutation DeletePost($input: DeletePostInput!) {
     deletePost(input: $input) {
       deletedPostId
       viewer {
-        id
-        user {
-          id
-          postCount
-        }
+        ...OwnPostCount
       }
       userErrors {
         ...UserErrorParts
@@ -39,10 +33,7 @@ export function DeletePostButton({ postId, onDelete }: DeletePostButtonProps) {
     if (fetching) return;
     const onDeleted = onDelete();
     const { data, error } = await deletePost({ input: { postId } });
-    const userErrors = readFragment(UserErrorParts, data?.deletePost?.userErrors ?? []);
-    const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
-    if (reason) notices.show(`The post could not be deleted. ${reason}`);
-    else onDeleted();
+    if (!noticeFailure("The post could not be deleted.", error, data?.deletePost?.userErrors)) onDeleted();
   };
 
   return (

@@ -2,8 +2,7 @@
 
 import type { FragmentType } from "../generated";
 import { Feed } from "../lists/Feed";
-import { ListEnd } from "../lists/ListEnd";
-import type { Reading } from "../ui/Missing";
+import { ListEnd, type ListReading } from "../lists/ListEnd";
 import { PostCard, type PostCardPost } from "./PostCard";
 import type { ReposterUser } from "./RepostedBy";
 
@@ -28,9 +27,7 @@ interface PostPagesProps {
   label: string;
   /** The entries of the pages read so far. */
   entries?: readonly PostEntry[];
-  /** True if there are further pages; undefined until there is one. */
-  hasMore?: boolean;
-  reading: Reading & { onMore: () => void };
+  reading: ListReading;
   /** The kind of entries, such as "posts". */
   what?: string;
   /** The text to show if there are no posts. */
@@ -42,11 +39,10 @@ interface PostPagesProps {
 }
 
 export function PostPages(props: PostPagesProps) {
-  const { label, entries = [], hasMore, reading, what = "posts", empty, atEnd = "End of the list." } = props;
-  const { isLoading, error, refetch, onMore } = reading;
+  const { label, entries = [], reading, what = "posts", empty, atEnd = "End of the list." } = props;
   return (
     <>
-      <Feed label={label} isBusy={isLoading}>
+      <Feed label={label} isBusy={reading.isLoading}>
         {distinct(entries).map(({ node, repostedBy }, index) => (
           <PostCard
             key={node.id}
@@ -57,15 +53,7 @@ export function PostPages(props: PostPagesProps) {
           />
         ))}
       </Feed>
-      <ListEnd
-        what={what}
-        atEnd={entries.length === 0 ? empty : atEnd}
-        isFetching={isLoading}
-        error={error}
-        hasMore={hasMore}
-        onMore={onMore}
-        onRetry={refetch}
-      />
+      <ListEnd what={what} reading={reading} atEnd={entries.length === 0 ? empty : atEnd} />
     </>
   );
 }

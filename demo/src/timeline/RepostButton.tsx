@@ -1,12 +1,10 @@
 // The button that reposts a post, or undoes that: shown optimistically; a rejected change is rolled back and reported.
 
 import { useMutation } from "urql";
-import { explain } from "../api/failures";
 import { type FragmentType, graphql, readFragment } from "../generated";
-import { notices } from "../shell/notices";
+import { noticeFailure } from "../shell/notices";
 import { Icon } from "../ui/Icon";
 import { counted, formatCount } from "../ui/numbers";
-import { UserErrorParts } from "../ui/userErrors";
 
 export const RepostButtonPost = graphql(`
   fragment RepostButton on Post {
@@ -31,11 +29,7 @@ const Repost = graphql(`
         viewerHasReposted
       }
       viewer {
-        id
-        user {
-          id
-          postCount
-        }
+        ...OwnPostCount
       }
       userErrors {
         ...UserErrorParts
@@ -53,11 +47,7 @@ const UndoRepost = graphql(`
         viewerHasReposted
       }
       viewer {
-        id
-        user {
-          id
-          postCount
-        }
+        ...OwnPostCount
       }
       userErrors {
         ...UserErrorParts
@@ -78,10 +68,8 @@ export function RepostButton({ post }: { post: FragmentType<typeof RepostButtonP
   const change = async () => {
     if (isUnderWay) return;
     const { data, error } = await (isReposted ? undo : repost)({ input: { postId: id } });
-    const userErrors = readFragment(UserErrorParts, data?.change?.userErrors ?? []);
-    const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
     const what = isReposted ? "The repost could not be undone." : "The post could not be reposted.";
-    if (reason) notices.show(`${what} ${reason}`);
+    noticeFailure(what, error, data?.change?.userErrors);
   };
 
   const count = repostCount > 0 ? `: ${counted(repostCount, "repost")}` : "";

@@ -23,8 +23,7 @@ export function Timeline() {
       <PostPages
         label="Home timeline"
         entries={entries}
-        hasMore={isLoading && entries.length === 0 ? undefined : hasMore}
-        reading={{ isLoading, error, refetch: entries.length > 0 ? loadMore : refresh, onMore: loadMore }}
+        reading={{ isLoading, error, hasMore, refetch: hasMore ? loadMore : refresh, onMore: loadMore }}
         empty="Nothing here yet: follow someone, or write a post."
         atEnd="End of the timeline."
       />
