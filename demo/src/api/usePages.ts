@@ -24,7 +24,7 @@ export function usePages<Data, Variables extends { after?: string | null }, List
   const client = useClient();
   const [{ data }] = useQuery({ query, variables: list as Variables, requestPolicy: "cache-only" });
   const [reading, setReading] = useState<"list" | "page" | null>("list");
-  const [error, setError] = useState<Error>();
+  const [failure, setFailure] = useState<{ what: "list" | "page"; error: Error }>();
   /** Reads take turns: a page that arrives while the list is replaced would not continue it. */
   const turn = useRef<Promise<unknown>>(Promise.resolve());
 
@@ -52,8 +52,8 @@ export function usePages<Data, Variables extends { after?: string | null }, List
   const run = (what: "list" | "page", task: () => Promise<unknown>) => {
     turn.current = turn.current.then(async () => {
       setReading(what);
-      setError(undefined);
-      await task().catch(setError);
+      setFailure(undefined);
+      await task().catch((error: Error) => setFailure({ what, error }));
       setReading(null);
     });
   };
@@ -63,7 +63,15 @@ export function usePages<Data, Variables extends { after?: string | null }, List
   };
 
   useEffect(refresh, []);
-  const refetch = page ? onMore : refresh;
-  useRetrying(error, refetch);
-  return { page, hasMore: page?.pageInfo.hasNextPage, isLoading: reading !== null, error, refetch, refresh, onMore };
+  const refetch = failure?.what === "page" ? onMore : refresh;
+  useRetrying(failure?.error, refetch);
+  return {
+    page,
+    hasMore: page?.pageInfo.hasNextPage,
+    isLoading: reading !== null,
+    error: failure?.error,
+    refetch,
+    refresh,
+    onMore,
+  };
 }
