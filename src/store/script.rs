@@ -4,7 +4,6 @@
 //!
 //! Not here: the choice between digest and source (`store::batch`).
 
-use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
@@ -23,159 +22,225 @@ pub(super) struct Script {
 
 /// The source of a script, and its digest.
 struct Text {
-    source: Cow<'static, str>,
+    source: String,
     digest: String,
 }
 
 impl Text {
-    fn of(source: Cow<'static, str>) -> Self {
+    fn of(source: String) -> Self {
         let digest = redis::Script::new(&source).get_hash().to_owned();
         Self { source, digest }
     }
 }
 
-/// Parts of scripts, and what replaces them in a cluster.
-const SHARDED: [(&str, &str); 2] = [
-    (include_str!("lua/part/channel.lua"), include_str!("lua/part/channel_sharded.lua")),
-    (include_str!("lua/part/issuer.lua"), include_str!("lua/part/issuer_sharded.lua")),
-];
+/// A part that scripts share, which comes before their own source. The parts that it requires come before it.
+struct Part {
+    source: &'static str,
+    /// The source for a cluster.
+    sharded: &'static str,
+    requires: &'static [&'static Part],
+}
 
-/// Returns a script's source for a cluster.
-fn sharded(source: &str) -> String {
-    SHARDED.iter().fold(source.to_owned(), |source, (part, sharded)| source.replace(part, sharded))
+/// The shared parts, named as their files.
+#[expect(non_upper_case_globals, reason = "they are named as their files")]
+mod part {
+    use super::Part;
+
+    macro_rules! parts {
+        ($($name:ident $(or $sharded:literal)? $(requires $($required:ident)+)?;)*) => {
+            $(
+                pub(super) static $name: Part = {
+                    let source = include_str!(concat!("lua/part/", stringify!($name), ".lua"));
+                    let sharded = [$(include_str!(concat!("lua/part/", $sharded, ".lua")),)? source][0];
+                    Part { source, sharded, requires: &[$($(&$required),+)?] }
+                };
+            )*
+        };
+    }
+
+    parts! {
+        bucket;
+        channel or "channel_sharded";
+        clock;
+        compact requires tree;
+        deliver requires ids timeline signal;
+        details;
+        exclusions requires clock;
+        expiring;
+        follow requires signal exclusions merging;
+        ids;
+        issuer or "issuer_sharded";
+        merging requires removals;
+        mutes;
+        page_within requires ids times;
+        recovery requires signal;
+        removals requires clock;
+        remove requires timeline removals signal;
+        reset requires removals signal;
+        revoke;
+        sessions;
+        signal requires channel;
+        stars;
+        throttle requires bucket;
+        timeline;
+        times;
+        tree;
+        turns;
+    }
+}
+
+/// Returns the source of a script: its parts, each once, and its own source.
+fn source_of(parts: &[&'static Part], own: &str, is_sharded: bool) -> String {
+    let mut included = Vec::new();
+    for part in parts {
+        include(part, &mut included);
+    }
+    let parts = included.into_iter().map(|part| if is_sharded { part.sharded } else { part.source });
+    parts.chain([own]).collect()
+}
+
+/// Adds a part after the parts that it requires, unless it is there.
+fn include(part: &'static Part, included: &mut Vec<&'static Part>) {
+    if included.iter().any(|other| std::ptr::eq(*other, part)) {
+        return;
+    }
+    for required in part.requires {
+        include(required, included);
+    }
+    included.push(part);
 }
 
 macro_rules! scripts {
-    ($($name:ident = $($file:literal)+;)*) => {
+    ($($name:ident = $($part:ident)* $file:literal;)*) => {
         $(
             pub(super) static $name: Script = {
-                const SOURCE: &str = concat!($(include_str!(concat!("lua/", $file, ".lua"))),+);
-                const FILES: &[&str] = &[$(include_str!(concat!("lua/", $file, ".lua"))),+];
+                const PARTS: &[&Part] = &[$(&part::$part),*];
+                const OWN: &str = include_str!(concat!("lua/", $file, ".lua"));
                 Script {
-                    single: LazyLock::new(|| Text::of(SOURCE.into())),
-                    sharded: LazyLock::new(|| Text::of(sharded(SOURCE).into())),
-                    own: FILES[FILES.len() - 1],
+                    single: LazyLock::new(|| Text::of(source_of(PARTS, OWN, false))),
+                    sharded: LazyLock::new(|| Text::of(source_of(PARTS, OWN, true))),
+                    own: OWN,
                 }
             };
         )*
     };
 }
 
-// A script may include shared parts before its own source.
+// The parts that a script uses, and its file.
 scripts! {
-    ACCEPT_REQUEST = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/merging" "part/follow" "accept_request";
+    ACCEPT_REQUEST = follow "accept_request";
     ADD_FEATURE = "add_feature";
-    ADD_JOB = "part/turns" "add_job";
-    ADD_TO_SET = "part/tree" "part/compact" "add_to_set";
-    ADD_TO_TREE = "part/tree" "add_to_tree";
+    ADD_JOB = turns "add_job";
+    ADD_TO_SET = compact "add_to_set";
+    ADD_TO_TREE = tree "add_to_tree";
     ADVANCE_CONVERSION = "advance_conversion";
-    ALL_OF_SET = "part/tree" "part/compact" "all_of_set";
+    ALL_OF_SET = compact "all_of_set";
     ANONYMIZE_INVITE = "anonymize_invite";
     BEGIN_ERASURE = "begin_erasure";
-    BLOCK = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/merging" "part/follow" "part/reset" "block";
+    BLOCK = follow reset "block";
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
-    CHANGE_PASSWORD = "part/channel" "part/signal" "part/sessions" "part/recovery" "change_password";
+    CHANGE_PASSWORD = sessions recovery "change_password";
     CLAIM_ACCOUNT_JOB = "claim_account_job";
-    CLAIM_KEY = "part/bucket" "part/expiring" "claim_key";
+    CLAIM_KEY = bucket expiring "claim_key";
     CLOSE_VISITS = "close_visits";
     COLD_AND_LISTED = "cold_and_listed";
     CORRECT_COLD = "correct_cold";
     CORRECT_DETAILS = "correct_details";
     COUNT_POSTS = "count_posts";
-    COUNT_POSTS_WITHIN = "part/ids" "part/times" "count_posts_within";
+    COUNT_POSTS_WITHIN = ids times "count_posts_within";
     CREATE_POST = "create_post";
     CREATE_USER = "create_user";
-    DEACTIVATE_USER = "part/channel" "part/signal" "part/sessions" "part/recovery" "deactivate_user";
-    DELETE_POST = "part/revoke" "part/ids" "part/times" "part/timeline" "part/channel" "part/signal" "part/clock" "part/removals" "part/remove" "delete_post";
-    DELIVER = "part/ids" "part/timeline" "part/channel" "part/signal" "part/deliver" "deliver";
-    DRAIN = "part/bucket" "drain";
-    TAKE_TOKENS = "part/bucket" "take_tokens";
+    DEACTIVATE_USER = sessions recovery "deactivate_user";
+    DELETE_POST = revoke ids times remove "delete_post";
+    DELIVER = deliver "deliver";
+    DRAIN = bucket "drain";
+    TAKE_TOKENS = bucket "take_tokens";
     DROP_POST = "drop_post";
-    EDIT_POST = "part/details" "edit_post";
-    END_FOLLOW = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/merging" "part/follow" "part/reset" "end_follow";
-    END_SESSIONS = "part/channel" "part/signal" "part/sessions" "end_sessions";
-    END_MERGE = "part/channel" "part/signal" "part/clock" "part/removals" "part/reset" "end_merge";
+    EDIT_POST = details "edit_post";
+    END_FOLLOW = follow reset "end_follow";
+    END_SESSIONS = signal sessions "end_sessions";
+    END_MERGE = reset "end_merge";
     ENTER_STRATEGY = "enter_strategy";
-    ERASE_USER = "part/revoke" "erase_user";
-    ERASE_POST = "part/details" "erase_post";
-    FIND_POST = "part/ids" "find_post";
-    FIND_REFERRER = "part/ids" "find_referrer";
-    FINISH_JOB = "part/turns" "finish_job";
+    ERASE_USER = revoke "erase_user";
+    ERASE_POST = details "erase_post";
+    FIND_POST = ids "find_post";
+    FIND_REFERRER = ids "find_referrer";
+    FINISH_JOB = turns "finish_job";
     FINISH_POSTS = "finish_posts";
-    FOLLOW = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/tree" "part/compact" "part/removals" "part/merging" "part/follow" "part/bucket" "part/throttle" "follow";
+    FOLLOW = compact follow throttle "follow";
     RETURN_TOKENS = "return_tokens";
     RETURN_JOBS = "return_jobs";
     HAND_OVER_POSTS = "hand_over_posts";
-    IS_IN_TREE = "part/tree" "is_in_tree";
-    ISSUE_RECOVERY = "part/channel" "part/signal" "issue_recovery";
-    ISSUE_POSTS = "part/issuer" "issue_posts";
-    LIST_REPOSTS = "part/ids" "list_reposts";
+    IS_IN_TREE = tree "is_in_tree";
+    ISSUE_RECOVERY = signal "issue_recovery";
+    ISSUE_POSTS = issuer "issue_posts";
+    LIST_REPOSTS = ids "list_reposts";
     LOG_ACTION = "log_action";
-    MAKE_STAR = "part/stars" "make_star";
+    MAKE_STAR = stars "make_star";
     MARK_DELIVERED = "mark_delivered";
-    MERGE_TIMELINE = "part/ids" "part/timeline" "part/channel" "part/signal" "part/clock" "part/removals" "part/reset" "part/merging" "merge_timeline";
-    MIRROR_BLOCK = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/tree" "part/compact" "part/removals" "part/merging" "part/follow" "mirror_block";
-    MIRROR_FOLLOW = "part/channel" "part/signal" "mirror_follow";
-    MUTE = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/reset" "part/mutes" "mute";
+    MERGE_TIMELINE = ids timeline reset merging "merge_timeline";
+    MIRROR_BLOCK = compact follow "mirror_block";
+    MIRROR_FOLLOW = signal "mirror_follow";
+    MUTE = exclusions reset mutes "mute";
     MUTUALS = "mutuals";
     NOTE_PROGRESS = "note_progress";
-    OPEN_SESSION = "part/channel" "part/signal" "part/sessions" "part/recovery" "open_session";
-    OPEN_TIMELINE = "part/ids" "part/timeline" "part/clock" "part/removals" "open_timeline";
+    OPEN_SESSION = sessions recovery "open_session";
+    OPEN_TIMELINE = ids timeline removals "open_timeline";
     PAGE = "page";
-    POSTS_PAGE = "part/ids" "posts_page";
+    POSTS_PAGE = ids "posts_page";
     // Each call of a script creates the functions of its parts, which most pages do not need.
-    POSTS_PAGE_WITHIN = "part/ids" "part/times" "part/page_within" "posts_page";
-    PUBLISH_POST = "part/ids" "part/times" "part/timeline" "part/channel" "part/signal" "part/deliver" "publish_post";
+    POSTS_PAGE_WITHIN = page_within "posts_page";
+    PUBLISH_POST = times deliver "publish_post";
     PULL = "pull";
-    RECOVER_ACCOUNT = "part/channel" "part/signal" "part/sessions" "part/recovery" "recover_account";
-    REFER = "part/ids" "part/details" "refer";
-    REFERRERS_PAGE = "part/ids" "referrers_page";
-    REMOVE_ARCHIVED_POSTS = "part/ids" "part/times" "remove_archived_posts";
-    AUTHENTICATE = "part/bucket" "authenticate";
-    AUTHENTICATE_ACCOUNT = "part/bucket" "authenticate_account";
+    RECOVER_ACCOUNT = sessions recovery "recover_account";
+    REFER = ids details "refer";
+    REFERRERS_PAGE = ids "referrers_page";
+    REMOVE_ARCHIVED_POSTS = ids times "remove_archived_posts";
+    AUTHENTICATE = bucket "authenticate";
+    AUTHENTICATE_ACCOUNT = bucket "authenticate_account";
     NEWEST_OF_SET = "newest_of_set";
-    PROBE_SET = "part/tree" "part/compact" "probe_set";
-    READ_BLOCK = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/merging" "part/follow" "read_block";
-    READ_FOLLOW = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/merging" "part/follow" "read_follow";
-    RECORD_VIEW = "part/tree" "record_view";
+    PROBE_SET = compact "probe_set";
+    READ_BLOCK = follow "read_block";
+    READ_FOLLOW = follow "read_follow";
+    RECORD_VIEW = tree "record_view";
     RECORD_VISIT = "record_visit";
-    REMOVED = "part/clock" "part/removals" "removed";
-    REMOVE_ENDED_MUTES = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/reset" "part/mutes" "remove_ended_mutes";
-    REMOVE_ENTRY = "part/timeline" "part/channel" "part/signal" "part/clock" "part/removals" "part/remove" "remove_entry";
-    REMOVE_FROM_SET = "part/tree" "part/compact" "remove_from_set";
-    REMOVE_FROM_TREE = "part/tree" "remove_from_tree";
+    REMOVED = removals "removed";
+    REMOVE_ENDED_MUTES = exclusions reset mutes "remove_ended_mutes";
+    REMOVE_ENTRY = remove "remove_entry";
+    REMOVE_FROM_SET = compact "remove_from_set";
+    REMOVE_FROM_TREE = tree "remove_from_tree";
     REACTIVATE_USER = "reactivate_user";
     RENEW_HASH = "renew_hash";
     REPORT = "report";
-    REQUEUE_JOBS = "part/turns" "requeue_jobs";
+    REQUEUE_JOBS = turns "requeue_jobs";
     REQUEUE_POSTS = "requeue_posts";
     REQUESTS_TO_PUBLIC = "requests_to_public";
     RESERVE_NAME = "reserve_name";
     RESOLVE_REPORT = "resolve_report";
     RETURN_INVITE = "return_invite";
     REVOKE_INVITE = "revoke_invite";
-    REVOKE_SESSION = "part/channel" "part/signal" "revoke_session";
+    REVOKE_SESSION = signal "revoke_session";
     SET_ISSUER = "set_issuer";
-    SET_PASSWORD = "part/channel" "part/signal" "part/sessions" "part/recovery" "set_password";
+    SET_PASSWORD = sessions recovery "set_password";
     SETTLE_TOMBSTONE = "settle_tombstone";
     SKIP_IDS = "skip_ids";
-    TAKE_GUESS = "part/bucket" "part/expiring" "take_guess";
+    TAKE_GUESS = bucket expiring "take_guess";
     TAKE_INVITE = "take_invite";
-    TAKE_OVER_JOBS = "part/turns" "take_over_jobs";
+    TAKE_OVER_JOBS = turns "take_over_jobs";
     TAKE_POSTS = "take_posts";
-    TIMELINE_PAGE = "part/ids" "part/timeline" "timeline_page";
+    TIMELINE_PAGE = ids timeline "timeline_page";
     TOUCH_SESSION = "touch_session";
-    REVOKE_POST = "part/ids" "part/revoke" "revoke_post";
-    REVOKE_USER = "part/revoke" "revoke_user";
-    UNBLOCK = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/reset" "part/bucket" "part/throttle" "unblock";
-    UNMUTE = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/reset" "part/bucket" "part/throttle" "unmute";
-    REVOKE_RECOVERY = "part/channel" "part/signal" "part/recovery" "revoke_recovery";
-    WATERMARK = "part/stars" "watermark";
-    WITHHOLD_FOLLOW = "part/channel" "part/signal" "part/clock" "part/exclusions" "part/removals" "part/merging" "part/follow" "withhold_follow";
-    WRITE_FOLLOW = "part/channel" "part/signal" "write_follow";
+    REVOKE_POST = ids revoke "revoke_post";
+    REVOKE_USER = revoke "revoke_user";
+    UNBLOCK = exclusions reset throttle "unblock";
+    UNMUTE = exclusions reset throttle "unmute";
+    REVOKE_RECOVERY = recovery "revoke_recovery";
+    WATERMARK = stars "watermark";
+    WITHHOLD_FOLLOW = follow "withhold_follow";
+    WRITE_FOLLOW = signal "write_follow";
     WRITE_REGION = "write_region";
-    WRITE_TIMES = "part/times" "write_times";
+    WRITE_TIMES = times "write_times";
 }
 
 impl Script {

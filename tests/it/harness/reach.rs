@@ -176,24 +176,57 @@ struct Script {
 static SCRIPTS: LazyLock<Vec<Script>> = LazyLock::new(|| {
     let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store");
     let read = |name: &str| std::fs::read_to_string(store.join(format!("lua/{name}.lua"))).unwrap();
-    let digest = |source: &str| redis::Script::new(source).get_hash().to_owned();
-    script_files()
-        .into_iter()
-        .map(|(name, files)| {
-            let single: String = files.iter().map(|file| read(file)).collect();
-            let parts = ["part/channel", "part/issuer"];
-            let sharded = parts.into_iter().fold(single.clone(), |source, part| {
-                source.replace(&read(part), &read(&format!("{part}_sharded")))
-            });
-            Script { name, single: digest(&single), sharded: digest(&sharded) }
+    let digest = |source: String| redis::Script::new(&source).get_hash().to_owned();
+    let source = |parts: &[&str], own: &str, is_sharded| {
+        let mut files = Vec::new();
+        for part in parts {
+            include(part, is_sharded, &mut files);
+        }
+        files.iter().map(String::as_str).chain([own]).map(read).collect()
+    };
+    scripts()
+        .map(|(name, parts, own)| {
+            let [single, sharded] = [false, true].map(|is_sharded| digest(source(&parts, own, is_sharded)));
+            Script { name, single, sharded }
         })
         .collect()
 });
 
-/// Returns the name of each script, such as `page.lua`, and its files: shared parts, and last its own.
-pub(crate) fn script_files() -> Vec<(String, Vec<&'static str>)> {
-    let (_, table) = include_str!("../../../src/store/script.rs").split_once("\nscripts! {").unwrap();
-    let lines = table.split('}').next().unwrap().lines().filter_map(|line| line.trim().split_once(" = "));
-    let files = |files: &'static str| files.split('"').skip(1).step_by(2).collect();
-    lines.map(|(name, list)| (format!("{}.lua", name.to_lowercase()), files(list))).collect()
+/// Returns the rows of one of the tables of `script.rs`.
+fn rows(table: &str) -> impl Iterator<Item = &'static str> {
+    let (_, rows) =
+        include_str!("../../../src/store/script.rs").split_once(&format!("\n{table} {{\n")).unwrap();
+    rows.split('}').next().unwrap().lines().filter_map(|line| line.trim().strip_suffix(';'))
+}
+
+/// Adds the file of a part after the files of the parts that it requires, unless it is there.
+fn include(part: &str, is_sharded: bool, files: &mut Vec<String>) {
+    let is_of_part = |row: &&str| row.split(' ').next() == Some(part);
+    let row = rows("    parts!").find(is_of_part).unwrap();
+    let (row, required) = row.split_once(" requires ").unwrap_or((row, ""));
+    for required in required.split_whitespace() {
+        include(required, is_sharded, files);
+    }
+    let sharded = row.split('"').nth(1).filter(|_| is_sharded);
+    let file = format!("part/{}", sharded.unwrap_or(part));
+    if !files.contains(&file) {
+        files.push(file);
+    }
+}
+
+/// Returns the name of each script, such as `page.lua`, the parts that it names, and its own file.
+fn scripts() -> impl Iterator<Item = (String, Vec<&'static str>, &'static str)> {
+    rows("scripts!").filter_map(|row| row.split_once(" = ")).map(|(name, files)| {
+        let (parts, own) = files.split_once('"').unwrap();
+        (
+            format!("{}.lua", name.to_lowercase()),
+            parts.split_whitespace().collect(),
+            own.trim_end_matches('"'),
+        )
+    })
+}
+
+/// Returns the names of all scripts.
+pub(crate) fn script_names() -> Vec<String> {
+    scripts().map(|(name, ..)| name).collect()
 }

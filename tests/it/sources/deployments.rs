@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::reach::{QUERIES, script_files};
+use crate::harness::reach::{QUERIES, script_names};
 use crate::harness::source::{sources, texts_after};
 
 const LIST: &str = include_str!("../deployments.txt");
@@ -60,10 +60,10 @@ fn assert_reached(deployment: &str, expected: &BTreeSet<String>) {
         missing.is_empty(),
         "{deployment}: no listed test reaches {missing:?}: write a test, and run `make deployments`"
     );
-    let (texts, scripts) = (texts(), script_files());
+    let (texts, scripts) = (texts(), script_names());
     let exists = |name: &&str| {
         let text = format!("\"{name}\"");
-        texts.iter().any(|source| source.contains(&text)) || scripts.iter().any(|(script, _)| script == name)
+        texts.iter().any(|source| source.contains(&text)) || scripts.iter().any(|script| script == name)
     };
     let gone: Vec<&str> = listed.into_iter().filter(|name| !exists(name)).collect();
     assert!(gone.is_empty(), "{deployment}: {gone:?} do not exist any more: run `make deployments`");
@@ -72,8 +72,7 @@ fn assert_reached(deployment: &str, expected: &BTreeSet<String>) {
 #[test]
 fn every_batch_and_every_script_has_a_test_on_a_cluster() {
     let is_exempt = |name: &String| NOT_ON_A_CLUSTER.iter().any(|(other, _)| name == other);
-    let scripts = script_files().into_iter().map(|(name, _)| name);
-    let names = batches().into_iter().chain(scripts);
+    let names = batches().into_iter().chain(script_names());
     assert_reached("cluster", &names.filter(|name| !is_exempt(name)).collect());
 }
 
@@ -84,8 +83,8 @@ fn every_query_of_the_archive_has_a_test_on_each_database() {
     }
 }
 
-/// Compares the list with what a run has recorded, if `FANFOLD_TEST_REACHED` names its file: `make test` does that after
-/// the run on a cluster.
+/// Compares the list with what a run has recorded, if `FANFOLD_TEST_REACHED` names its file: `make test` does that
+/// after the run on a cluster.
 #[test]
 fn a_recorded_run_has_reached_what_its_list_says() {
     let Ok(path) = std::env::var("FANFOLD_TEST_REACHED") else { return };

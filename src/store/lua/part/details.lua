@@ -1,7 +1,8 @@
--- Shared part of the scripts that change the details of a post's record. Details are stored as text: numbers (the version,
--- the edition, the time of the last edit, and the counts), and then the references.
+-- Shared part of the scripts that change the details of a post's record. Details are stored as text: numbers (the
+-- version, the edition, the time of the last edit, and the counts), and then the references.
 
--- The details of a plain post. There are always as many numbers, because the first version that had details reads as many.
+-- The details of a plain post. There are always as many numbers, because the first version that had details reads as
+-- many.
 local PLAIN, LEAST = '0 0 0 0 0 0', 6
 
 -- Returns the text of references without those that belong to the content.

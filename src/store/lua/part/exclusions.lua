@@ -1,4 +1,4 @@
--- Shared part of the scripts that change a user's exclusions, which requires `part/clock`. The version grows even if the clock goes back. Sessions
+-- Shared part of the scripts that change a user's exclusions. The version grows even if the clock goes back. Sessions
 -- and version are in one hash, so that authentication reads both with one command.
 
 local function raise_exclusions(sessions)

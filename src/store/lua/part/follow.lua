@@ -1,9 +1,8 @@
--- Shared part of the scripts that read or change a user's follows, which requires `part/signal`, `part/exclusions` and
--- `part/merging`.
--- A user follows another, has requested to, or neither: at most one of two sorted sets, both scored by time, contains
--- the other user. While the other's account is inactive, the follow or request is *withheld*: neither list contains the
--- other user, but a third sorted set contains `following:9` or `requested:9`, scored by the same time. Requests are read
--- with the exclusions, so their changes raise the version.
+-- Shared part of the scripts that read or change a user's follows. A user follows another, has requested to, or
+-- neither: at most one of two sorted sets, both scored by time, contains the other user. While the other's account is
+-- inactive, the follow or request is *withheld*: neither list contains the other user, but a third sorted set contains
+-- `following:9` or `requested:9`, scored by the same time. Requests are read with the exclusions, so their changes
+-- raise the version.
 
 -- Returns the keys of a user's follows, which a script has one after the other.
 local function follows_at(first)

@@ -17,8 +17,8 @@ local function count_above(key, length, id)
   return low
 end
 
--- Inserts an id at its position, unless the list contains it, as `text` if given. Returns the id's index, and true if the
--- id is new.
+-- Inserts an id at its position, unless the list contains it, as `text` if given. Returns the id's index, and true if
+-- the id is new.
 local function insert(key, length, id, text)
   local at = count_above(key, length, id)
   local follower = redis.call('LINDEX', key, at)

@@ -1,6 +1,6 @@
--- Shared part of the scripts that record what is removed from a timeline, for clients that display it, or that read such
--- records; it requires `part/clock`. A sorted set holds the removed posts by time of removal, with distinct times. It
--- keeps the newest thousand removals, for a day. The score of the member `0` is the time of the latest evicted removal.
+-- Shared part of the scripts that record what is removed from a timeline, for clients that display it, or that read
+-- such records. A sorted set holds the removed posts by time of removal, with distinct times. It keeps the newest
+-- thousand removals, for a day. The score of the member `0` is the time of the latest evicted removal.
 
 local MOST_REMOVALS = 1000
 local REMOVALS_MILLIS = 86400000

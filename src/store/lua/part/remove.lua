@@ -1,5 +1,4 @@
--- Shared part of the scripts that remove a post from a timeline and record the removal, which requires `part/timeline`,
--- `part/removals` and `part/signal`.
+-- Shared part of the scripts that remove a post from a timeline and record the removal.
 
 -- Returns 1 if the timeline contained the post. Also records the removal of a post below the floor: the timeline does
 -- not contain the post, but a client may display it.

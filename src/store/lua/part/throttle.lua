@@ -1,4 +1,4 @@
--- Shared part of the scripts whose changes take tokens, which requires `part/bucket`.
+-- Shared part of the scripts whose changes take tokens.
 
 -- Takes tokens for a change, given the index of the first of four arguments: now in milliseconds, or '' if the change
 -- is not limited; the refill interval of one token, in microseconds; the capacity; and the number of tokens to take.
