@@ -187,7 +187,8 @@ impl App {
         for edge in all {
             if let Err(error) = self.repair_edges(&[edge]).await {
                 let Edge { follower, followee } = edge;
-                tracing::error!(error = &error as &dyn std::error::Error, %follower, %followee, "a follow could not be repaired");
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(error, %follower, %followee, "a follow could not be repaired");
                 torn.insert(edge);
             }
         }

@@ -34,7 +34,8 @@ const BUSY: Duration = Duration::from_secs(4);
 /// Each database ignores the comment meant for the other. MariaDB evaluates the subqueries that bound a range before it
 /// plans the query, as the other databases do, only if it does not regard them as expensive.
 const STRICT: &str = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES') \
-    /*M!, SESSION max_statement_time = 30, SESSION expensive_subquery_limit = 1000000000 */ /*!50708 , SESSION max_execution_time = 30000 */";
+    /*M!, SESSION max_statement_time = 30, SESSION expensive_subquery_limit = 1000000000 */ \
+    /*!50708 , SESSION max_execution_time = 30000 */";
 /// SQL that deletes MySQL's records of unfinished migrations.
 const FORGET_HALF: &str = "DELETE FROM fanfold_migrations WHERE success = FALSE";
 /// SQL that returns true if MySQL flushes a transaction to disk before it reports the commit. Only

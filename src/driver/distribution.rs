@@ -12,7 +12,7 @@
 //! | `UNBLOCKED` | the key has moved while the command waited for it | the same |
 //! | none, the connection broke | the master is down | the same, unless the master has been unreachable for a while |
 //! | none in time | the master may be executing the command | none: the command fails |
-//! | `ASK` or `TRYAGAIN` in a transaction | its keys are at two masters until the slot has moved | none: its caller reads the keys one by one |
+//! | `ASK` or `TRYAGAIN` in a transaction | its keys are at two masters | none: its caller reads the keys one by one |
 //! | `TRYAGAIN` to a script that fails if its keys are divided | the same | the same |
 //!
 //! Redis counts a key that does not exist as one that has moved. So nearly every script with several keys is answered
@@ -499,7 +499,8 @@ mod tests {
 
     /// A cluster of two masters, of which the first has the lower half of the slots.
     fn topology() -> Topology {
-        let reply = b"*2\r\n*3\r\n:0\r\n:8191\r\n*2\r\n$4\r\nhost\r\n:1\r\n*3\r\n:8192\r\n:16383\r\n*2\r\n$4\r\nhost\r\n:2\r\n";
+        let reply = b"*2\r\n*3\r\n:0\r\n:8191\r\n*2\r\n$4\r\nhost\r\n:1\r\n\
+            *3\r\n:8192\r\n:16383\r\n*2\r\n$4\r\nhost\r\n:2\r\n";
         Topology::read(Reply::new(reply), &node(1)).unwrap()
     }
 

@@ -92,13 +92,14 @@ fn rejects_writes(code: &str) -> bool {
 pub enum OpenError {
     /// The URL is invalid.
     #[error(
-        "invalid Redis URL: expected redis://, redis-cluster://, redis-sentinel://, each also as rediss, or unix:, as in \
-         redis://user:password@host:6379/0"
+        "invalid Redis URL: expected redis://, redis-cluster://, redis-sentinel://, each also as rediss, or unix:, as \
+         in redis://user:password@host:6379/0"
     )]
     Url(#[source] RedisError),
     /// The connection failed or timed out.
     #[error(
-        "cannot connect to Redis at {address}; check that it is running and that --redis-url is correct, with user and password"
+        "cannot connect to Redis at {address}; check that it is running and that --redis-url is correct, with user and \
+         password"
     )]
     Connect {
         /// The address, without the password.

@@ -12,11 +12,13 @@ use async_graphql::{Enum, TypeDirective};
 pub(super) fn list_size(
     #[graphql(desc = "The list size if no slicing argument is given.")] assumed_size: Option<usize>,
     #[graphql(
-        desc = "The arguments that determine the list size. Each is either a number of entries or a list with one item per entry."
+        desc = "The arguments that determine the list size. Each is either a number of entries or a list with one item \
+                per entry."
     )]
     slicing_arguments: Option<Vec<String>>,
     #[graphql(
-        desc = "The fields of the returned object that are lists of this size. If omitted, the field itself is the list."
+        desc = "The fields of the returned object that are lists of this size. If omitted, the field itself is the \
+                list."
     )]
     sized_fields: Option<Vec<String>>,
     #[graphql(desc = "True if exactly one slicing argument is required.", default_with = "Some(true)")]

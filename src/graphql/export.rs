@@ -1,5 +1,5 @@
-//! Exports of an account's data as JSON Lines: each line is a JSON object that names its `type` and has the `cursor` after
-//! it, and the last one is `{"type":"end"}`. Fields and enum values are named as in the schema.
+//! Exports of an account's data as JSON Lines: each line is a JSON object that names its `type` and has the `cursor`
+//! after it, and the last one is `{"type":"end"}`. Fields and enum values are named as in the schema.
 //!
 //! Not here: which records an export has (`app::account::export`), and its download (`http::export`).
 
@@ -52,7 +52,8 @@ pub struct Export {
     next: Option<ExportPosition>,
 }
 
-/// A download of an export. A full page is paid for before a page is read, and what is left of it counts towards the next.
+/// A download of an export. A full page is paid for before a page is read, and what is left of it counts towards the
+/// next.
 pub struct Download {
     api: Api,
     export: Export,
@@ -93,8 +94,8 @@ const fn cost_of(records: usize) -> u64 {
 }
 
 impl Api {
-    /// Opens the export with this token after a cursor, or from the beginning, and charges its user; `None` if there is no
-    /// such export, or if it has ended. Makes two round trips.
+    /// Opens the export with this token after a cursor, or from the beginning, and charges its user; `None` if there is
+    /// no such export, or if it has ended. Makes two round trips.
     pub async fn open_export(
         &self,
         token: &str,
@@ -124,8 +125,8 @@ impl Download {
         &self.export.viewer
     }
 
-    /// Returns the lines of the next page, like [`Export::next_page`], once the user has enough tokens left. Fails if the
-    /// page takes longer than a query may.
+    /// Returns the lines of the next page, like [`Export::next_page`], once the user has enough tokens left. Fails if
+    /// the page takes longer than a query may.
     pub async fn next_page(&mut self, request_id: &str) -> Result<String, RequestError> {
         let Self { api, export, credit } = self;
         let due = cost_of(PAGE) - *credit;
@@ -158,8 +159,8 @@ impl Export {
         Ok(Self { app: app.clone(), viewer, owner, username, next })
     }
 
-    /// Opens an export for the operator after a cursor, or from the beginning, whether or not the account is active. Makes
-    /// one round trip.
+    /// Opens an export for the operator after a cursor, or from the beginning, whether or not the account is active.
+    /// Makes one round trip.
     pub async fn of_operator(app: &App, account: &Account, after: Option<&str>) -> Result<Self, Error> {
         let viewer = app.operator_as(account.user).await?;
         Self::new(app, viewer, account.user, account.username.clone(), after)
@@ -197,8 +198,8 @@ impl Export {
     }
 }
 
-/// Returns the id of the user whose data a line of an export contains, if it is the line of an account; used to recognize
-/// an export in a file.
+/// Returns the id of the user whose data a line of an export contains, if it is the line of an account; used to
+/// recognize an export in a file.
 #[must_use]
 pub fn owner_of(line: &str) -> Option<UserId> {
     let value: serde_json::Value = serde_json::from_str(line).ok()?;

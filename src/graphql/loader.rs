@@ -11,9 +11,9 @@
 //! - A batch is cancelled if a sibling of the resolver that sends it fails and the resolver is dropped. Other loads in
 //!   the batch then receive *not found*. Every read has a value, so *not found* always means cancelled, and the load
 //!   retries. Reads have no side effects, so retrying is safe.
-//! - Taking the crate's lock counts against tokio's cooperative budget. A level with more than about a hundred loads would
-//!   exhaust the budget, and its reads would be sent in several batches. Loads are therefore exempt from the budget;
-//!   operations that take long give way to others anyway ([`super::turn`]).
+//! - Taking the crate's lock counts against tokio's cooperative budget. A level with more than about a hundred loads
+//!   would exhaust the budget, and its reads would be sent in several batches. Loads are therefore exempt from the
+//!   budget; operations that take long give way to others anyway ([`super::turn`]).
 //! - The crate holds its lock while a batch is in flight and hashes every key several times. A page is therefore one
 //!   read, not one read per entry.
 

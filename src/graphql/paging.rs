@@ -29,18 +29,29 @@ macro_rules! connections {
         impl $object {
             $(
                 $(#[$meta])*
-                #[graphql(directive = $crate::graphql::directive::list_size::apply(Some($crate::graphql::paging::DEFAULT_SIZE), Some($crate::graphql::directive::names(["first", "last"])), Some($crate::graphql::directive::names(["edges", "nodes"])), Some(false)) $(, $($directive)*)?)]
+                #[graphql(
+                    directive = $crate::graphql::directive::list_size::apply(
+                        Some($crate::graphql::paging::DEFAULT_SIZE),
+                        Some($crate::graphql::directive::names(["first", "last"])),
+                        Some($crate::graphql::directive::names(["edges", "nodes"])),
+                        Some(false),
+                    )
+                    $(, $($directive)*)?
+                )]
                 async fn $name(
                     &$self,
                     $context: &async_graphql::Context<'_>,
                     #[graphql(
-                        desc = "Maximum number of entries, from the start of the list or after `after`. Values above 100 count as 100. Must not be given with `last` or `before`, which take the place of the default.",
+                        desc = "Maximum number of entries, from the start of the list or after `after`. Values \
+                                above 100 count as 100. Must not be given with `last` or `before`, which take the \
+                                place of the default.",
                         default = 20
                     )]
                     first: Option<i32>,
                     #[graphql(desc = "A cursor of this list. The page begins after it.")] after: Option<String>,
                     #[graphql(
-                        desc = "Maximum number of entries, from the end of the list or before `before`. Default 20 with `before`; values above 100 count as 100."
+                        desc = "Maximum number of entries, from the end of the list or before `before`. Default 20 \
+                                with `before`; values above 100 count as 100."
                     )]
                     last: Option<i32>,
                     #[graphql(desc = "A cursor of this list. The page ends before it.")] before: Option<String>,

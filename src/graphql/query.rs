@@ -110,7 +110,10 @@ impl Query {
 
     /// The number of unique visitors per day, newest day first, back to the first recorded day; null if temporarily
     /// unavailable.
-    #[graphql(directive = list_size::apply(Some(7), Some(names(["first"])), None, Some(false)), directive = cost::apply("20".to_owned()))]
+    #[graphql(
+        directive = list_size::apply(Some(7), Some(names(["first"])), None, Some(false)),
+        directive = cost::apply("20".to_owned())
+    )]
     async fn visits(
         &self,
         context: &Context<'_>,

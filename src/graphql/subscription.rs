@@ -35,13 +35,16 @@ pub(super) struct Subscription;
 /// The root of all subscriptions.
 #[AsyncSubscription]
 impl Subscription {
-    /// Posts and reposts added to and removed from the viewer's home timeline, from now on or after a cursor. Requires a
-    /// signed-in viewer.
+    /// Posts and reposts added to and removed from the viewer's home timeline, from now on or after a cursor. Requires
+    /// a signed-in viewer.
     async fn timeline(
         &self,
         context: &Context<'_>,
         #[graphql(
-            desc = "The cursor to resume after, from an event or a timeline entry. Missed events are sent first. After a timeline entry, they include recent posts below the entry's page. If more than a day or 1,000 events were missed, the subscription fails with RESYNC_REQUIRED: refetch the timeline, then resubscribe. If null, only new events are sent."
+            desc = "The cursor to resume after, from an event or a timeline entry. Missed events are sent \
+                    first. After a timeline entry, they include recent posts below the entry's page. If more than a \
+                    day or 1,000 events were missed, the subscription fails with RESYNC_REQUIRED: refetch the \
+                    timeline, then resubscribe. If null, only new events are sent."
         )]
         after: Option<String>,
         #[graphql(desc = "The replies to send. If null, those to users whom the viewer follows.")]
@@ -93,11 +96,11 @@ impl Subscription {
         Ok(until_it_fails(watch, next))
     }
 
-    /// The relations between the viewer and other users, each sent whenever it changes: either user follows or unfollows
-    /// the other, or makes, withdraws, accepts or rejects a request to follow; or the viewer mutes, unmutes, blocks or
-    /// unblocks the other. There are at least three seconds between two events about the same user: changes in between
-    /// are sent as one, with the latest state. A blocked user receives nothing. If changes may have been missed, a
-    /// `RelationsReset` is sent. Requires a signed-in viewer.
+    /// The relations between the viewer and other users, each sent whenever it changes: either user follows or
+    /// unfollows the other, or makes, withdraws, accepts or rejects a request to follow; or the viewer mutes, unmutes,
+    /// blocks or unblocks the other. There are at least three seconds between two events about the same user: changes
+    /// in between are sent as one, with the latest state. A blocked user receives nothing. If changes may have been
+    /// missed, a `RelationsReset` is sent. Requires a signed-in viewer.
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn relation_changed(
         &self,

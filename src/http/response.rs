@@ -80,7 +80,8 @@ impl Failure {
 
     /// Creates the failure for a client that accepts none of the media types.
     pub(super) fn not_acceptable() -> Self {
-        let message = "Responses are application/graphql-response+json, application/json or text/event-stream, in UTF-8.";
+        let message = "Responses are application/graphql-response+json, application/json or text/event-stream, \
+                       in UTF-8.";
         Self::new(StatusCode::NOT_ACCEPTABLE, Code::BadRequest, message)
     }
 
@@ -202,7 +203,8 @@ pub(super) fn respond_to_batch(answers: Vec<GraphqlResponse>, media_type: MediaT
 
 /// Responds to a request with a method that its path does not support.
 pub(super) fn method_not_allowed() -> Response {
-    let message = "This method is not allowed here. GraphQL requests are sent by POST to /graphql, queries also by GET.";
+    let message = "This method is not allowed here. GraphQL requests are sent by POST to /graphql, queries also by \
+                   GET.";
     let failure = Failure::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, message);
     let mut response = failure.into_response(MediaType::Json);
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, POST, OPTIONS"));

@@ -29,7 +29,10 @@ pub struct Attachment {
 
 macro_rules! attachments {
     ($(#[$about:meta])* $kinds:ident {
-        $($(#[$doc:meta])* $kind:ident = $noun:literal $position:literal $number:literal $end:ident $footprint:literal;)*
+        $(
+            $(#[$doc:meta])*
+            $kind:ident = $noun:literal $position:literal $number:literal $end:ident $footprint:literal;
+        )*
     }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -310,8 +310,8 @@ impl Store {
         let low: Vec<u64> = limits.iter().copied().filter(|limit| *limit < LONGEST_COMPACT).collect();
         if let Some(least) = low.iter().min() {
             tracing::warn!(
-                "hash-max-listpack-value is {least} on {} of {} Redis servers: set it to {LONGEST_COMPACT}, so that posts, \
-                 accounts and sessions take less memory",
+                "hash-max-listpack-value is {least} on {} of {} Redis servers: set it to {LONGEST_COMPACT}, so that \
+                 posts, accounts and sessions take less memory",
                 low.len(),
                 limits.len()
             );
@@ -478,8 +478,8 @@ mod tests {
     fn a_store_with_an_unknown_feature_is_rejected() {
         assert!(check_features("").is_ok() && check_features("exclusions boundaries").is_ok());
         let error = check_features("exclusions teleportation").unwrap_err().to_string();
-        let expected = "the store has the feature \"teleportation\", which this version of Fanfold does not know: run a \
-                        later version";
+        let expected = "the store has the feature \"teleportation\", which this version of Fanfold does not know: run \
+                        a later version";
         assert_eq!(error, expected);
     }
 

@@ -349,7 +349,8 @@ impl Lane {
             job.state = State::Note { received: 0, are_last: true };
             if let Err(error) = app.delete_reposts(job.task.post, &reposts).await {
                 let error = &error as &dyn std::error::Error;
-                tracing::warn!(error, post = %job.task.post, "reposts of a deleted post could not be deleted; retrying");
+                let post = job.task.post;
+                tracing::warn!(error, %post, "reposts of a deleted post could not be deleted; retrying");
                 job.hold_back();
             }
         }

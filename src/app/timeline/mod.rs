@@ -180,9 +180,9 @@ impl App {
         Ok(!self.collect(viewer, nonce, behind, None, selection).await?.entries.is_empty())
     }
 
-    /// Runs steps 1 to 4, and notes the version of the owner's exclusions at that time. Returns a part of the timeline, with the posts of all authors who were stars when
-    /// the watermark was read. If the store is not writable, returns an empty part with a floor above all
-    /// posts, so that the caller collects all posts from the authors.
+    /// Runs steps 1 to 4, and notes the version of the owner's exclusions at that time. Returns a part of the timeline,
+    /// with the posts of all authors who were stars when the watermark was read. If the store is not writable, returns
+    /// an empty part with a floor above all posts, so that the caller collects all posts from the authors.
     async fn refresh(
         &self,
         owner: &SignedIn,

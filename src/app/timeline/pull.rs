@@ -120,9 +120,9 @@ impl App {
 
     /// Merges the posts of followed users into their followers' timelines, down to each timeline's floor. Must be
     /// called after every write that adds a mirror: workers deliver posts published after the write, and this function
-    /// merges earlier posts. That resets the timeline if the follow is new, or if clients have read past the posts: they
-    /// are not sent as events, because the mirror was missing when workers delivered them. Makes two round trips per 100
-    /// follows, and three more if posts were merged although their follow is not new.
+    /// merges earlier posts. That resets the timeline if the follow is new, or if clients have read past the posts:
+    /// they are not sent as events, because the mirror was missing when workers delivered them. Makes two round trips
+    /// per 100 follows, and three more if posts were merged although their follow is not new.
     pub(in crate::app) async fn merge_followed(&self, follows: &[DueMerge]) -> Result<(), Error> {
         let mut late = Vec::new();
         for follows in follows.chunks(FOLLOWS) {

@@ -92,7 +92,8 @@ pub(in crate::graphql) fn check_together<'a>(
 
 fn too_many(limit: u64) -> RequestError {
     let what = format!(
-        "it costs more than {limit}, at 1 for an object and 0.1 for any other field. Request smaller pages, or fewer pages at once"
+        "it costs more than {limit}, at 1 for an object and 0.1 for any other field. Request smaller pages, or fewer \
+         pages at once"
     );
     RequestError::too_complex(&what)
 }

@@ -22,5 +22,6 @@ pub(super) fn is_private(schema: &Schema, object: &Name, field: &Field) -> bool 
 }
 
 fn is_public(directive: &Directive) -> bool {
-    matches!(directive.specified_argument_by_name("scope").map(Node::as_ref), Some(Value::Enum(scope)) if scope == "PUBLIC")
+    let scope = directive.specified_argument_by_name("scope").map(Node::as_ref);
+    matches!(scope, Some(Value::Enum(scope)) if scope == "PUBLIC")
 }

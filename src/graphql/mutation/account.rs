@@ -118,7 +118,8 @@ pub(super) struct ChangePasswordPayload {
 /// Payload of `deleteAccount`.
 #[derive(SimpleObject)]
 pub(super) struct DeleteAccountPayload {
-    /// The time from which the account may be erased, so that the deletion cannot be cancelled any more; null on failure.
+    /// The time from which the account may be erased, so that the deletion cannot be cancelled any more; null on
+    /// failure.
     deletion_at: Option<DateTime>,
     #[graphql(flatten)]
     errors: UserErrors,
@@ -154,8 +155,8 @@ impl AccountMutation {
         }))
     }
 
-    /// Ends the current session. A viewer who signs in with the token of another application has none: the user error is
-    /// `EXTERNAL_SIGN_IN`, and the token stays valid until it expires.
+    /// Ends the current session. A viewer who signs in with the token of another application has none: the user error
+    /// is `EXTERNAL_SIGN_IN`, and the token stays valid until it expires.
     async fn logout(&self, context: &Context<'_>) -> Option<Result<LogoutPayload, Error>> {
         let scope = Scope::of(context);
         let done = scope.app.logout(scope.viewer()).await.inspect(|()| scope.end_session());

@@ -214,8 +214,8 @@ pub(super) async fn moderator_of(scope: &Arc<Scope>) -> Result<Moderator, Error>
 
 #[Object]
 impl ModerationMutation {
-    /// Reports a user or a post to the moderators. A repeated report of the same user or post replaces the reason, until
-    /// a moderator has resolved it. The reported user is not notified.
+    /// Reports a user or a post to the moderators. A repeated report of the same user or post replaces the reason,
+    /// until a moderator has resolved it. The reported user is not notified.
     async fn report(
         &self,
         context: &Context<'_>,

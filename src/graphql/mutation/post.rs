@@ -253,8 +253,8 @@ impl PostMutation {
         }))
     }
 
-    /// Changes the text of one of the viewer's posts. Earlier versions stay readable. What the post replies to or quotes
-    /// stays the same, and so does its place in lists. A request that does not change the text changes nothing.
+    /// Changes the text of one of the viewer's posts. Earlier versions stay readable. What the post replies to or
+    /// quotes stays the same, and so does its place in lists. A request that does not change the text changes nothing.
     async fn edit_post(
         &self,
         context: &Context<'_>,

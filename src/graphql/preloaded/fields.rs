@@ -1,9 +1,9 @@
 //! The declaration of a type's fields.
 
 /// Declares the fields of a type, each once: a row makes the field's resolver, and the source of its value for lists
-/// that are written without resolvers ([`Preloaded::source`](super::Preloaded::source)). After the type are the scope of
-/// its cached responses, and a function that returns the scope to whose budget its text is charged. The rows have the
-/// name in Rust, the name in the schema, the type and a function that reads the value of an object:
+/// that are written without resolvers ([`Preloaded::source`](super::Preloaded::source)). After the type are the scope
+/// of its cached responses, and a function that returns the scope to whose budget its text is charged. The rows have
+/// the name in Rust, the name in the schema, the type and a function that reads the value of an object:
 ///
 /// - `value`: a [`Leaf`](super::Leaf).
 /// - `text`: a string whose length the resolver charges to the budget.

@@ -11,7 +11,8 @@ use crate::graphql::types::viewer::Viewer;
 #[graphql(field(
     name = "cursor",
     ty = "&String",
-    desc = "The event's cursor. Pass it as this subscription's `after` to resume without missing or repeating events. It is also a valid cursor for `Viewer.timeline`."
+    desc = "The event's cursor. Pass it as this subscription's `after` to resume without missing or repeating events. \
+            It is also a valid cursor for `Viewer.timeline`."
 ))]
 pub(in crate::graphql) enum TimelineEvent {
     /// A post added to the timeline.
@@ -30,8 +31,8 @@ pub(in crate::graphql) struct PostAdded {
     /// The event's cursor. Pass it as this subscription's `after` to resume without missing or repeating events. It is
     /// also a valid cursor for `Viewer.timeline`.
     pub(in crate::graphql) cursor: String,
-    /// The added entry. If a repost put the post into the timeline, `repostedBy` is the user who has reposted it: another
-    /// repost of the same post sends another event, with the same `key`.
+    /// The added entry. If a repost put the post into the timeline, `repostedBy` is the user who has reposted it:
+    /// another repost of the same post sends another event, with the same `key`.
     pub(in crate::graphql) edge: Box<PostEdge>,
 }
 
@@ -45,8 +46,9 @@ pub(in crate::graphql) struct PostRemoved {
     pub(in crate::graphql) post_id: ID,
 }
 
-/// An event sent when a user has undone a repost in the timeline. The post is no longer in the timeline if this was the only
-/// repost that put it there, and it is not there as its author's own. The client may never have received the repost.
+/// An event sent when a user has undone a repost in the timeline. The post is no longer in the timeline if this was the
+/// only repost that put it there, and it is not there as its author's own. The client may never have received the
+/// repost.
 #[derive(SimpleObject)]
 pub(in crate::graphql) struct RepostRemoved {
     /// The event's cursor. Pass it as this subscription's `after` to resume without missing or repeating events. It is
@@ -58,9 +60,9 @@ pub(in crate::graphql) struct RepostRemoved {
     pub(in crate::graphql) user_id: ID,
 }
 
-/// An event sent when what the timeline contains has changed otherwise than by a post: after a follow, a mute or a block of
-/// the viewer has begun or ended, or when the server's timeline strategy has changed. Read the timeline again. There are no
-/// such events about users who have become invisible to the viewer.
+/// An event sent when what the timeline contains has changed otherwise than by a post: after a follow, a mute or a
+/// block of the viewer has begun or ended, or when the server's timeline strategy has changed. Read the timeline again.
+/// There are no such events about users who have become invisible to the viewer.
 #[derive(SimpleObject)]
 pub(in crate::graphql) struct TimelineReset {
     /// The event's cursor. Pass it as this subscription's `after` to resume without missing or repeating events. It is
@@ -87,8 +89,8 @@ pub(in crate::graphql) struct RelationChanged {
     pub(in crate::graphql) relation: Box<Relation>,
 }
 
-/// An event sent when changes of relations may have been missed, because the server's connection to its store was lost or
-/// the client has read too slowly. Read the relations that you show again: later changes are sent as usual.
+/// An event sent when changes of relations may have been missed, because the server's connection to its store was lost
+/// or the client has read too slowly. Read the relations that you show again: later changes are sent as usual.
 #[derive(SimpleObject)]
 pub(in crate::graphql) struct RelationsReset {
     /// The viewer after the change.

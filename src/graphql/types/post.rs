@@ -159,15 +159,15 @@ fields! {
     /// True if the post is a reply, even if the post to which it replies no longer exists.
     value is_reply "isReply": bool = |post| post.references().reply.is_some();
     resolver "they are loaded" {
-        /// The post to which this one replies; null if it is not a reply, or if that post was deleted or is hidden from the
-        /// viewer.
+        /// The post to which this one replies; null if it is not a reply, or if that post was deleted or is hidden from
+        /// the viewer.
         async fn in_reply_to(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
             let parent = self.references().reply.as_ref()?.parent();
             self.load_referred(parent, context).boxed().await
         }
 
-        /// The posts above this one in its conversation, the nearest first, up to the first that was deleted or is hidden
-        /// from the viewer; null if temporarily unavailable.
+        /// The posts above this one in its conversation, the nearest first, up to the first that was deleted or is
+        /// hidden from the viewer; null if temporarily unavailable.
         #[graphql(directive = list_size::apply(Some(ANCESTORS), Some(names(["first"])), None, Some(false)))]
         async fn ancestors(
             &self,
@@ -187,7 +187,8 @@ fields! {
     /// True if the post quotes another, even if that post no longer exists.
     value is_quote "isQuote": bool = |post| post.references().quoted.is_some();
     resolver "it is loaded" {
-        /// The post that this one quotes; null if it quotes none, or if that post was deleted or is hidden from the viewer.
+        /// The post that this one quotes; null if it quotes none, or if that post was deleted or is hidden from the
+        /// viewer.
         async fn quote_of(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
             let quoted = self.references().quoted?;
             self.load_referred(quoted, context).boxed().await

@@ -31,8 +31,8 @@ impl Leaf for DateTime {
     }
 }
 
-/// Parses an instant in the form of RFC 3339, of the years 0 to 9999: with an offset of hours and minutes, and up to nine
-/// digits of a fraction. A fraction of a millisecond is rounded up. A leap second is the first one after it.
+/// Parses an instant in the form of RFC 3339, of the years 0 to 9999: with an offset of hours and minutes, and up to
+/// nine digits of a fraction. A fraction of a millisecond is rounded up. A leap second is the first one after it.
 pub(in crate::graphql) fn parse_instant(text: &str) -> Option<Timestamp> {
     let (date, rest) = text.split_at_checked("2026-11-20".len())?;
     let date = parse_day(&Value::from(date))?;

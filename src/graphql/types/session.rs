@@ -36,7 +36,8 @@ impl Session {
         self.session.label.as_str()
     }
 
-    /// True if this is the session that sent the request; false for all sessions if the token of another application did.
+    /// True if this is the session that sent the request; false for all sessions if the token of another application
+    /// did.
     async fn is_current(&self) -> bool {
         self.is_current
     }

@@ -326,7 +326,15 @@ fields! {
 
         /// The distribution of this user's followers across countries, including followers whom the viewer may not see;
         /// null if temporarily unavailable.
-        #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), Some(names(["regions"])), Some(false)), directive = cost::apply("50".to_owned()))]
+        #[graphql(
+            directive = list_size::apply(
+                Some(DEFAULT_SIZE),
+                Some(names(["first"])),
+                Some(names(["regions"])),
+                Some(false),
+            ),
+            directive = cost::apply("50".to_owned())
+        )]
         async fn followers_by_region(
             &self,
             #[graphql(

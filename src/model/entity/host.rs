@@ -90,7 +90,8 @@ impl Label {
 
 /// Returns true for characters of host names, and for the dots between their labels.
 pub(super) fn is_in_host(character: char) -> bool {
-    let is_direction = matches!(character, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    let is_mark = matches!(character, '\u{61C}' | '\u{200E}' | '\u{200F}');
+    let is_direction = is_mark || matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     let is_invalid = matches!(character, '\u{180E}' | '\u{FEFF}' | '\u{FFFE}' | '\u{FFFF}');
     match character {
         '.' | '-' | '_' => true,

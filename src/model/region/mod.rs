@@ -273,7 +273,8 @@ mod tests {
     const RELEASED: [(u32, u32); 1] = [(1, 4_240_760_363)];
 
     /// A table with many additions and some withdrawn codes.
-    const GROWN: &str = "version 1\nDE BE BY\nNL NH\nversion 2\nDE HH ZZ\nAN\nFR IDF\ngone AN Netherlands Antilles\ngone DE-ZZ Nowhere\nversion 3\nNL ZH\n";
+    const GROWN: &str = "version 1\nDE BE BY\nNL NH\nversion 2\nDE HH ZZ\nAN\nFR IDF\n\
+        gone AN Netherlands Antilles\ngone DE-ZZ Nowhere\nversion 3\nNL ZH\n";
 
     fn region(table: &Table, country: &str, subdivision: &str) -> Region {
         table.find(country, Some(subdivision)).unwrap()

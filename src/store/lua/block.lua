@@ -11,7 +11,9 @@ local follows = follows_at(1)
 local since = redis.call('ZSCORE', KEYS[8], ARGV[1])
 if not since and redis.call('ZCARD', KEYS[8]) >= tonumber(ARGV[3]) then return nil end
 end_follow(follows, ARGV[1])
-if since then return { since, redis.call('HGET', follows.sessions, 'exclusions') or raise_exclusions(follows.sessions) } end
+if since then
+  return { since, redis.call('HGET', follows.sessions, 'exclusions') or raise_exclusions(follows.sessions) }
+end
 redis.call('ZADD', KEYS[8], ARGV[2], ARGV[1])
 signal(KEYS[8], 'relation ' .. ARGV[1])
 reset(follows.timeline, follows.removed)

@@ -1,6 +1,6 @@
 -- Prevents the creation of a revoked post's record for some time, and replaces an existing record and its lists with a
--- tombstone. The tombstone is marked `settled` = 2, unlike the tombstone of a post that was visible, because the post was
--- never counted or delivered.
+-- tombstone. The tombstone is marked `settled` = 2, unlike the tombstone of a post that was visible, because the post
+-- was never counted or delivered.
 -- KEYS[1]  the record      KEYS[2…] the lists that are stored with it
 -- ARGV[1]  its author      ARGV[2]  its creation time      ARGV[3]  lifetime of the tombstone, in milliseconds
 -- Returns  1 if successful, 0 if the record belongs to another post with this id (an id counter may go

@@ -1,5 +1,5 @@
--- Binds an idempotency key to a publish attempt or an edit, if the key has the expected value or has expired. Binding an
--- unbound key takes a token from the author's bucket; a bound key has already taken its token.
+-- Binds an idempotency key to a publish attempt or an edit, if the key has the expected value or has expired. Binding
+-- an unbound key takes a token from the author's bucket; a bound key has already taken its token.
 -- KEYS[1]  the idempotency key     KEYS[2]  the bucket
 -- KEYS[3]  the names of the author's keys that expire
 -- ARGV[1]  the expected value; '' for none

@@ -4,7 +4,7 @@
 -- ARGV[1]  the count that was read, '' if it was not a number     ARGV[2]  the greatest id that was read
 -- ARGV[3]  the number of deleted posts that were read
 -- ARGV[4]  the number of follower-only posts that was read, '' if it was not a number
--- ARGV[5]  the correct count     ARGV[6]  the correct greatest id     ARGV[7]  the correct number of follower-only posts
+-- ARGV[5]  the correct count    ARGV[6]  the correct greatest id    ARGV[7]  the correct number of follower-only posts
 -- Returns  1 if corrected, 0 if the summary has changed
 local function number(stored)
   if not stored then return '0' end

@@ -5,8 +5,8 @@
 -- KEYS[5]  those of the posts that only followers can see: a sorted set by creation time
 -- ARGV[1]  the period's first millisecond or ''     ARGV[2]  the first millisecond after the period or ''
 -- ARGV[3]  1 to leave out the posts that only followers can see
--- Returns  { the number of times examined, the number of hot posts, the greatest cold post or 0 if no cold post is in the
---            period, { posts that may be in the archive although they are hot or deleted }, 0 if everyone can see
+-- Returns  { the number of times examined, the number of hot posts, the greatest cold post or 0 if no cold post is in
+--            the period, { posts that may be in the archive although they are hot or deleted }, 0 if everyone can see
 --            all cold posts, else 1 }; nil if the times are unknown
 if not is_timed(KEYS[1], KEYS[4]) then return nil end
 local since, till = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -44,4 +44,5 @@ if greatest > 0 then
   local at = count_above(KEYS[1], length, greatest)
   for _, id in ipairs(redis.call('LRANGE', KEYS[1], at, -1)) do excluded[#excluded + 1] = id end
 end
-return { examined, math.max(0, count), string.format('%.0f', greatest), excluded, cold[3] and cold[3] ~= '0' and 1 or 0 }
+local has_limited = cold[3] and cold[3] ~= '0'
+return { examined, math.max(0, count), string.format('%.0f', greatest), excluded, has_limited and 1 or 0 }

@@ -6,8 +6,8 @@
 -- KEYS[6]  the timeline     KEYS[7]  posts removed from it: a sorted set
 -- ARGV[1]  the other user      ARGV[2]  1 to end only a request, else 0
 -- ARGV[3]  1 if the end of a follow resets the timeline, else 0
--- Returns  { { 'following', 'requested' or '', the time or '', 1 if withheld, else 0 }: the follow after the change, the
---          version of the exclusions or nil }
+-- Returns  { { 'following', 'requested' or '', the time or '', 1 if withheld, else 0 }: the follow after the change,
+--          the version of the exclusions or nil }
 local follows = follows_at(1)
 local state, _, withheld = follow_of(follows, ARGV[1])
 if ARGV[2] ~= '1' or state == 'requested' then end_follow(follows, ARGV[1]) end

@@ -1,5 +1,5 @@
--- Erases a post's content and its lists. The tombstone records the deletion, the author, the visibility and the posts to
--- which the post referred.
+-- Erases a post's content and its lists. The tombstone records the deletion, the author, the visibility and the posts
+-- to which the post referred.
 -- KEYS[1]  the record      KEYS[2…] the lists that are stored with it
 -- ARGV[1]  the user who deletes the post
 -- ARGV[2]  1 if the post is in the archive     ARGV[3]  its visibility then, '' for a public post

@@ -1,4 +1,5 @@
--- Makes the mirror of a follow equal to its truth, unless the user has been deleted: then there is no mirror. Idempotent.
+-- Makes the mirror of a follow equal to its truth, unless the user has been deleted: then there is no mirror.
+-- Idempotent.
 -- KEYS[1]  the followers of the user: a sorted set, scored by time      KEYS[2]  those who have requested to follow the
 --          user: the same      KEYS[3]  the user's record      KEYS[4]  the revoked items
 -- ARGV[1]  the follower     ARGV[2]  'following', 'requested' or ''     ARGV[3]  the time or ''

@@ -31,4 +31,5 @@ end
 local mark = is_filled and string.format('%.0f', seal.mark) or ''
 local length = redis.call('LLEN', KEYS[1]) - 1
 local ids = page(KEYS[1], length, ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]))
-return { seal.nonce, mark, sources, string.format('%.0f', seal.floor), ids, upto, redis.call('HGET', KEYS[4], 'exclusions') }
+local exclusions = redis.call('HGET', KEYS[4], 'exclusions')
+return { seal.nonce, mark, sources, string.format('%.0f', seal.floor), ids, upto, exclusions }

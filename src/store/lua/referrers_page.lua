@@ -1,5 +1,5 @@
--- Reads a page of the listed entries of the posts that refer to another post, and the limited entries next to its position.
--- `store::referrer` has a second form in Rust, for keys at two masters of a cluster.
+-- Reads a page of the listed entries of the posts that refer to another post, and the limited entries next to its
+-- position. `store::referrer` has a second form in Rust, for keys at two masters of a cluster.
 -- KEYS[1]  the record of the post referred to      KEYS[2]  the listed entries: a list
 -- KEYS[3?] the limited entries: a list, unless none are to be read
 -- ARGV[1]  'forward' or 'backward'     ARGV[2]  size

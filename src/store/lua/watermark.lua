@@ -2,8 +2,9 @@
 -- KEYS[1]  the last id issued      KEYS[2]  posts being published: a sorted set, scored by id
 -- KEYS[3]  the stars: a set        KEYS[4]  the stars by number: a sorted set
 -- ARGV[1]  the last star that the caller knows; 0 for none      ARGV[2]  its number
--- Returns  { the watermark, the number of the last star, the number of the last star that the caller knows, or 0 if Redis
---            has lost that star and perhaps given its number to another, { the stars with greater numbers than that } }
+-- Returns  { the watermark, the number of the last star, the number of the last star that the caller knows, or 0 if
+--            Redis has lost that star and perhaps given its number to another, { the stars with greater numbers than
+--            that } }
 local first = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
 local mark = first[2] and string.format('%.0f', first[2] - 1) or redis.call('GET', KEYS[1]) or '0'
 local last = last_number(KEYS[4])

@@ -4,8 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the sources in this folder, each with its path below the folder and its lines of code.
+/// Returns the Rust sources in this folder, each with its path below the folder and its lines.
 pub(crate) fn sources(folder: &str) -> Vec<(String, Vec<String>)> {
+    sources_of(folder, "rs")
+}
+
+/// Returns the sources with this extension in this folder, each with its path below the folder and its lines.
+pub(crate) fn sources_of(folder: &str, extension: &str) -> Vec<(String, Vec<String>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut sources = Vec::new();
     let mut open = vec![root.clone()];
@@ -14,7 +19,7 @@ pub(crate) fn sources(folder: &str) -> Vec<(String, Vec<String>)> {
             let path: PathBuf = entry.unwrap().path();
             if path.is_dir() {
                 open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension().is_some_and(|its| its == extension) {
                 let text = fs::read_to_string(&path).unwrap();
                 let name = path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
                 sources.push((name, text.lines().map(str::to_owned).collect()));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::harness::source::sources;
+use crate::harness::source::{sources, sources_of};
 
 /// Each layer and the layers it may import. All may import `model`, `config` and `metric`.
 const LAYERS: [(&str, &[&str]); 15] = [
@@ -199,6 +199,18 @@ fn model_does_no_io_and_nothing_there_is_async() {
             }
         }
     }
+}
+
+#[test]
+fn lines_have_120_columns_at_most() {
+    let mut long = Vec::new();
+    for (file, lines) in sources("src").into_iter().chain(sources_of("src", "lua")) {
+        let is_long = |(_, line): &(usize, &String)| line.chars().count() > 120;
+        long.extend(
+            lines.iter().enumerate().filter(is_long).map(|(number, _)| format!("{file}:{}", number + 1)),
+        );
+    }
+    assert!(long.is_empty(), "{long:#?}");
 }
 
 #[test]

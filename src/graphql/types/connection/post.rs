@@ -116,8 +116,8 @@ edge! {
     PostEdge, Public, "The listed post.": Post;
 
     /// Identifies the entry in its list, at each read and in events: equal keys are the same entry. It is no id of an
-    /// object. In a home timeline, it identifies the post, whoever reposts it: if a list has two entries with the same
-    /// key, as when a post is reposted between two pages, keep the newer.
+    /// object. In a home timeline, it identifies the post, and all reposts of it: if a list has two entries with the
+    /// same key, as when a post is reposted between two pages, keep the newer.
     value key "key": String = |edge| GlobalId::Post(edge.extra.key).print().0;
     resolver "its entries pay before they are made" {
         /// Where the entry is in the list: one position for each user of `repostedBy`, in the same order, or else one.
