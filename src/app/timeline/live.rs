@@ -178,6 +178,8 @@ impl App {
     /// Watches the viewer's home timeline after the position `after`, or from now on if `after` is `None`. Reads the
     /// `author` fields of each post's author and of the user who reposted it, and shows these `replies`. Makes several
     /// round trips.
+    ///
+    /// Fails with [`Rejection::Resync`] if the position does not tell which removals the reader has seen.
     pub async fn watch_timeline(
         &self,
         viewer: &Viewer,
@@ -188,11 +190,13 @@ impl App {
         let owner = viewer.signed_in()?.user;
         let (listener, looks) = (self.listen(viewer)?, self.0.process.looks.of(owner));
         let changed = Some(Instant::now());
-        let seen = if let Some(seen) = after {
-            seen
-        } else {
-            let _turn = looks.lock().await;
-            self.all_seen(viewer).await?
+        let seen = match after {
+            Some(Seen { removed: None, .. }) => return Err(Error::Rejected(Rejection::Resync)),
+            Some(seen) => seen,
+            None => {
+                let _turn = looks.lock().await;
+                self.all_seen(viewer).await?
+            }
         };
         let (app, viewer, found, is_postponed) = (self.clone(), viewer.clone(), None, false);
         let selection = EntrySelection { author, replies };

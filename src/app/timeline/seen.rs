@@ -15,7 +15,7 @@ pub struct Seen {
     pub upto: Mark,
     /// Posts seen above `upto`, in ascending order of id.
     pub beyond: Vec<PostId>,
-    /// Time up to which the reader has seen removals, by the Redis clock; `None` means now.
+    /// Time up to which the reader has seen removals, by the Redis clock; `None` if the store was not writable then.
     pub removed: Option<Timestamp>,
 }
 

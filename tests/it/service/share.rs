@@ -23,6 +23,7 @@ use crate::harness::feed::{TIMELINE, follow, publish};
 use crate::harness::server::{Server, command, connected, eventually, memory, metric};
 use crate::harness::socket::Socket;
 use crate::harness::wait::LIMIT;
+use crate::harness::watch::position;
 use crate::harness::world::{Redis, World};
 
 const PROTOCOL: (&str, &str) = ("sec-websocket-protocol", "graphql-transport-ws");
@@ -298,9 +299,10 @@ async fn a_cursor_that_names_very_many_posts_needs_a_resync() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let viewer = world.app.authenticate(&ada.token).await.unwrap();
+    let removed = position(&world, &ada).await.removed;
     for (count, is_taken) in [(4_000, true), (4_001, false)] {
         let beyond = (1_000..1_000 + count).map(|id| PostId::new(id).unwrap()).collect();
-        let seen = Seen { upto: Mark::START, beyond, removed: None };
+        let seen = Seen { upto: Mark::START, beyond, removed };
         let mut watch = world
             .app
             .watch_timeline(&viewer, Some(seen), UserFields::NONE, Replies::default())
