@@ -220,6 +220,12 @@ pub fn read(keys: &Keys, follower: UserId, followee: UserId) -> Command<StoredFo
     read.arg(followee.get()).reply()
 }
 
+/// Records that the next merge of a follow into the follower's timeline resets the timeline.
+pub fn await_merge(keys: &Keys, follower: UserId, followee: UserId) -> Command<bool> {
+    let call = call(&script::AWAIT_MERGE).key(&keys.timeline(follower)).key(&keys.merging(follower));
+    call.arg(followee.get()).reply()
+}
+
 /// Withholds a follow, or puts it back into the follower's lists. Returns the state of the follow.
 pub fn withhold(keys: &Keys, follower: UserId, followee: UserId, is_withheld: bool) -> Command<FollowState> {
     let withhold = with_follows(call(&script::WITHHOLD_FOLLOW), keys, follower).arg(followee.get());

@@ -136,6 +136,7 @@ scripts! {
     ADVANCE_CONVERSION = "advance_conversion";
     ALL_OF_SET = compact "all_of_set";
     ANONYMIZE_INVITE = "anonymize_invite";
+    AWAIT_MERGE = merging "await_merge";
     BEGIN_ERASURE = "begin_erasure";
     BLOCK = follow reset "block";
     BURY_POST = "bury_post";

@@ -160,19 +160,25 @@ impl Mirrored for Edge {
         let tickets: Vec<_> = written.iter().map(read).collect();
         let mut replies = batch.send(app.store()).await?;
         let mut again = Vec::with_capacity(written.len());
-        for (((edge, _), account), (truth, timeline)) in written.iter().zip(tickets) {
+        let mut torn = Vec::new();
+        for (((edge, mirrored), account), (truth, timeline)) in written.iter().zip(tickets) {
             let StoredFollow { state, is_withheld } = replies.take(truth)?;
             let is_to_be_withheld = *account == Followee::Inactive;
             let is_misplaced = state != FollowState::None && is_withheld != is_to_be_withheld;
             let withhold = is_misplaced.then_some(is_to_be_withheld);
             let timeline = timeline.map(|timeline| replies.take(timeline)).transpose()?.flatten();
+            // A follow that is to be put back shows nothing yet: its posts are merged afterwards.
+            let timeline = timeline.filter(|_| withhold != Some(false));
             let merge = timeline.map(|view| DueMerge {
                 follower: edge.follower,
                 followee: edge.followee,
                 floor: view.floor,
             });
             again.push((state, Due { merge, withhold }));
+            let is_torn = matches!(state, FollowState::Following(_)) && *mirrored != state && !is_withheld;
+            torn.extend(is_torn.then_some(*edge));
         }
+        app.await_merges(torn).await?;
         Ok(again)
     }
 
@@ -316,6 +322,17 @@ impl App {
             self.store().forget_sessions(edge.follower);
         }
         Ok(edges.into_iter().zip(changed?).collect())
+    }
+
+    /// Records that the next merges of these follows reset the timelines: this call has removed their mirrors, so
+    /// workers may have delivered nothing to the followers, and removed nothing from their timelines. Makes one round
+    /// trip; none if there are none.
+    async fn await_merges(&self, edges: Vec<Edge>) -> Result<(), Error> {
+        if !edges.is_empty() {
+            let record = |edge: &Edge| follow::await_merge(self.keys(), edge.follower, edge.followee);
+            self.send_all("edge: await merges", edges.iter().map(record)).await?;
+        }
+        Ok(())
     }
 
     /// Returns the truth of each of these edges. Makes one round trip.

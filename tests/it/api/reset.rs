@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use fanfold::app::App;
+use fanfold::app::error::{Error, Rejection};
 use fanfold::app::timeline::entry::Replies;
 use fanfold::app::timeline::live::{TimelineEvent, TimelineWatch};
 use fanfold::app::timeline::seen::Seen;
 use fanfold::gate::Moment;
+use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
@@ -77,9 +79,18 @@ impl Play {
         deliver_all(&self.world.app).await;
     }
 
-    /// Ada slowly unfollows Ben, and has followed him again when the mirror of the unfollow is written. A post is
-    /// therefore not delivered to her, and she reads past it. Returns the unfollow after that mirror.
-    async fn lose_delivery(&mut self) -> Actor {
+    /// Begins a follow by Ada.
+    async fn begin_follow(&self, other: &Person) -> Actor {
+        let (token, other) = (self.ada.token.clone(), user_of(&self.world, other).await);
+        let follow = async move |app: App| {
+            let viewer = app.authenticate(&token).await.unwrap();
+            app.follow(&viewer, other).await.unwrap();
+        };
+        Actor::begin(&self.world.app, follow).await
+    }
+
+    /// Returns Ada's unfollow of Ben before its mirror.
+    async fn slow_unfollow(&self) -> Actor {
         let (token, ben) = (self.ada.token.clone(), user_of(&self.world, &self.ben).await);
         let unfollow = async move |app: App| {
             let viewer = app.authenticate(&token).await.unwrap();
@@ -87,6 +98,13 @@ impl Play {
         };
         let mut slow = Actor::begin(&self.world.app, unfollow).await;
         slow.step_to(Moment::Before, "edge: mirror").await;
+        slow
+    }
+
+    /// Ada slowly unfollows Ben, and has followed him again when the mirror of the unfollow is written. A post is
+    /// therefore not delivered to her, and she reads past it. Returns the unfollow after that mirror.
+    async fn lose_delivery(&mut self) -> Actor {
+        let mut slow = self.slow_unfollow().await;
         self.world.change(&self.ada, FOLLOW, &self.ben.id).await;
         slow.step().await;
         publish(&self.world, &self.ben, "not delivered").await;
@@ -262,16 +280,26 @@ async fn no_reset_is_sent_after_a_page_that_reflects_it() {
 }
 
 #[tokio::test]
+async fn a_position_that_does_not_tell_which_removals_were_seen_is_read_again() {
+    let play = Play::new("hybrid").await;
+    let [seconds, _] = play.world.redis.raw::<[i64; 2]>(&["TIME"]);
+    // Another server of Redis has taken over, whose clock is behind; or the page was read while Redis was not writable.
+    let ahead = Timestamp::from_millis((seconds + 60) * 1_000);
+    for removed in [Some(ahead), None] {
+        let viewer = play.world.app.authenticate(&play.ada.token).await.unwrap();
+        let seen = Seen { removed, ..play.seen.clone() };
+        let watch = play.world.app.watch_timeline(&viewer, Some(seen), UserFields::NONE, Replies::All).await;
+        let event = async { watch?.next_by_now().await.map(drop) };
+        assert!(matches!(event.await, Err(Error::Rejected(Rejection::Resync))), "{removed:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_slow_follow_leaves_the_reset_to_a_later_one() {
     let mut play = Play::new("hybrid").await;
     let (ada, dan) = (play.ada.clone(), play.dan.clone());
     let follow = async || {
-        let (token, dan) = (ada.token.clone(), user_of(&play.world, &dan).await);
-        let follow = async move |app: App| {
-            let viewer = app.authenticate(&token).await.unwrap();
-            app.follow(&viewer, dan).await.unwrap();
-        };
-        let mut actor = Actor::begin(&play.world.app, follow).await;
+        let mut actor = play.begin_follow(&dan).await;
         actor.step_to(Moment::Before, "edge: merge").await;
         assert!(actor.waits.is_some());
         actor
@@ -299,12 +327,54 @@ async fn posts_that_were_not_delivered_because_of_a_slow_unfollow_reset_the_time
 }
 
 #[tokio::test]
+async fn posts_that_were_not_removed_because_of_a_slow_unfollow_reset_the_timeline() {
+    let mut play = Play::new("hybrid").await;
+    let (ada, ben) = (play.ada.clone(), play.ben.clone());
+    let post = publish(&play.world, &ben, "deleted").await;
+    deliver_all(&play.world.app).await;
+    let mut slow = play.slow_unfollow().await;
+    play.world.change(&ada, FOLLOW, &ben.id).await;
+    play.seen = position(&play.world, &ada).await;
+    slow.step().await;
+    delete(&play.world, &ben, &post).await;
+    deliver_all(&play.world.app).await;
+    slow.finish().await;
+    assert_eq!(play.resets().await, 1);
+    assert_eq!(play.resets().await, 0);
+}
+
+#[tokio::test]
+async fn a_follow_of_a_user_who_is_not_suspended_any_more_resets_a_younger_timeline_once() {
+    for strategy in ["hybrid", "push", "pull"] {
+        let mut play = Play::new(strategy).await;
+        let (ada, ben) = (user_of(&play.world, &play.ada).await, user_of(&play.world, &play.ben).await);
+        publish(&play.world, &play.ben, "before").await;
+        play.suspend(ben, true).await;
+        let timeline = play.world.app.store().keys().timeline(ada);
+        play.world.redis.raw::<u64>(&["DEL", timeline.name()]);
+        play.seen = position(&play.world, &play.ada).await;
+        let unsuspend = async move |app: App| {
+            app.unsuspend_user(&Moderator::Operator, ben, ActionNote::default()).await.unwrap();
+        };
+        let mut unsuspended = Actor::begin(&play.world.app, unsuspend).await;
+        unsuspended.step_to(Moment::Before, "edge: withhold").await;
+        assert!(unsuspended.waits.is_some());
+        assert_eq!(play.resets().await, 0, "{strategy}: nothing is shown yet");
+        unsuspended.finish().await;
+        play.work().await;
+        assert_eq!(play.resets().await, 1, "{strategy}");
+    }
+}
+
+#[tokio::test]
 async fn a_late_merge_that_is_interrupted_resets_the_timeline_in_the_end() {
     let mut play = Play::new("hybrid").await;
-    let mut slow = play.lose_delivery().await;
-    slow.step_to(Moment::Before, "edge: late merges").await;
-    assert!(slow.waits.is_some());
-    slow.interrupt().await;
+    play.lose_delivery().await.interrupt().await;
+    // Another follow, which changes nothing, merges the post.
+    let mut repeated = play.begin_follow(&play.ben).await;
+    repeated.step_to(Moment::Before, "edge: late merges").await;
+    assert!(repeated.waits.is_some());
+    repeated.interrupt().await;
     assert_eq!(play.resets().await, 0);
     play.work().await;
     assert_eq!(play.resets().await, 1);
