@@ -23,7 +23,7 @@ const MODE: u32 = 0o600;
 /// Maximum length of a line, in bytes. The longest is that of a post.
 const LONGEST_LINE: u64 = 65_536;
 
-/// Exports the data of a user as JSON Lines: profile, sessions, follows, blocks, mutes and posts.
+/// Exports the data of a user as JSON Lines, like the download that the user can request.
 ///
 /// The command also exports the data of suspended users. If FILE is an export of the user that was interrupted, the
 /// command continues it.

@@ -33,9 +33,8 @@ pub(super) struct ExportAccountPayload {
 
 #[Object]
 impl ExportMutation {
-    /// Prepares a download of the viewer's data as a JSON Lines file: profile, sessions, follows, blocks, mutes and
-    /// posts. The path replaces the one returned before. It is valid for a day, or until the session that requested it
-    /// ends.
+    /// Prepares a download of the viewer's data as a JSON Lines file, in which each line has a `type`. The path
+    /// replaces the one returned before. It is valid for a day, or until the session that requested it ends.
     async fn export_account(
         &self,
         context: &Context<'_>,

@@ -40,9 +40,9 @@ pub(crate) fn backup_section() -> &'static str {
     section.split_once("\n## ").expect("another section follows").0
 }
 
-/// Returns the rows of the table of the page for operators whose first line begins like this, as cells.
-pub(crate) fn table(head: &str) -> Vec<Vec<String>> {
-    let lines = OPERATING.lines().skip_while(|line| !line.starts_with(head));
+/// Returns the rows of the table of a page whose first line begins like this, as cells.
+pub(crate) fn table(page: &str, head: &str) -> Vec<Vec<String>> {
+    let lines = page.lines().skip_while(|line| !line.starts_with(head));
     let rows = lines.skip(2).take_while(|line| line.starts_with('|'));
     let cells = |row: &str| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
     rows.map(cells).collect()

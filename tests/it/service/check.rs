@@ -13,7 +13,7 @@ use fanfold::model::relation::MuteScope;
 
 use crate::harness::check::{check, check_archive};
 use crate::harness::conversation::{Conversation, publish};
-use crate::harness::document::table;
+use crate::harness::document::{OPERATING, table};
 use crate::harness::graph::Graph;
 use crate::harness::sql::{Kind, on_every_kind};
 use crate::harness::turnstile::Actor;
@@ -21,7 +21,8 @@ use crate::harness::world::World;
 
 #[test]
 fn the_page_for_operators_has_a_row_for_each_fault() {
-    let described: BTreeSet<String> = table("| Line |").into_iter().map(|row| row[0].clone()).collect();
+    let rows = table(OPERATING, "| Line |");
+    let described: BTreeSet<String> = rows.into_iter().map(|row| row[0].clone()).collect();
     let faults = Finding::ALL.iter().filter(|finding| finding.is_fault());
     assert_eq!(described, faults.map(|finding| format!("`{}`", finding.text())).collect());
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fanfold::metric::{self, Metric};
 use serde_json::{Value, json};
 
-use crate::harness::document::table;
+use crate::harness::document::{OPERATING, table};
 use crate::harness::server::{Logged, Server, eventually, metric};
 use crate::harness::socket::Socket;
 use crate::harness::world::{PASSWORD, Redis};
@@ -22,7 +22,7 @@ fn the_page_for_operators_has_the_metrics_as_declared() {
         let kind = format!("{:?}", metric.kind).to_lowercase();
         vec![format!("`{name}`"), kind, labels.join(", "), metric.text.to_owned()]
     };
-    assert_eq!(table("| Metric |"), metric::ALL.iter().map(row).collect::<Vec<_>>());
+    assert_eq!(table(OPERATING, "| Metric |"), metric::ALL.iter().map(row).collect::<Vec<_>>());
 }
 
 #[test]

@@ -7,10 +7,11 @@ use std::process::Command;
 
 use apollo_compiler::schema::ExtendedType;
 use apollo_compiler::{ExecutableDocument, Schema};
+use fanfold::app::account::export::page::Section;
 use serde_json::Value;
 
 use crate::harness::demo::{demo_server, demo_world};
-use crate::harness::document::{OPERATING, backup_section, blocks, texts};
+use crate::harness::document::{OPERATING, backup_section, blocks, table, texts};
 use crate::harness::program::stdout_of;
 
 const README: &str = include_str!("../../../README.md");
@@ -65,6 +66,14 @@ fn the_documents_in_the_clients_of_the_pages_are_valid() {
             }
         }
     }
+}
+
+#[test]
+fn the_page_for_clients_has_a_row_for_each_type_of_line_of_an_export() {
+    let rows = table(CLIENTS, "| `type` |");
+    let described: Vec<&str> = rows.iter().flat_map(|row| row[0].split('`').skip(1).step_by(2)).collect();
+    let types = Section::ALL.into_iter().map(|section| section.records().0);
+    assert_eq!(described, types.chain(["end"]).collect::<Vec<_>>(), "in this order");
 }
 
 #[test]
