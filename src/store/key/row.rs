@@ -67,7 +67,8 @@ impl Row {
 pub enum Fact {
     /// The size does not grow.
     Fixed,
-    /// It does not grow beyond this limit, or that of this option.
+    /// It does not grow beyond the value of this option, or beyond this number of elements: the number, and a noun.
+    /// `docs/security.md` lists it, unless the key is derived.
     Limit(&'static str),
     /// The key expires after this time.
     Expiry(&'static str),

@@ -401,12 +401,12 @@ keys! {
         /// Users who have registered with this invite, or are registering, by time of use; `erased:N` for a user who
         /// was erased.
         invite_users(code: &InviteCode) -> SortedSet = "ff:{m}:invite:0123456789abcdef:used"
-            as ("invite:{}:used", code.as_str()), Limit("the uses of the invite"), Sole, Unmeasured("few");
+            as ("invite:{}:used", code.as_str()), Limit("1,000,000 users"), Sole, Unmeasured("few");
 
         /// Those users who may not exist, because their registration is in progress or was interrupted; see
         /// [`crate::store::invite`].
         invite_unfinished(code: &InviteCode) -> SortedSet = "ff:{m}:invite:0123456789abcdef:unfinished"
-            as ("invite:{}:unfinished", code.as_str()), Limit("the uses of the invite"), Resumed;
+            as ("invite:{}:unfinished", code.as_str()), Limit("1,000,000 users"), Resumed;
 
         /// The last report id issued.
         next_report() -> Counter = "ff:{m}:next:report", Fixed, Setting;

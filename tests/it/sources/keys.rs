@@ -52,6 +52,27 @@ fn every_key_is_checked_or_needs_no_check() {
     assert_eq!(stated, found, "a check finds what the rows state");
 }
 
+const SECURITY: &str = include_str!("../../../docs/security.md");
+
+/// Returns true if a row of a table of the page on security has this limit: its option, or its number and noun.
+fn is_listed(limit: &str) -> bool {
+    let mut words = limit.split(' ');
+    let (first, noun) = (words.next().unwrap(), words.next().unwrap_or_default());
+    SECURITY.lines().filter(|line| line.starts_with('|')).any(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let is_limit_of = || cells[1].to_lowercase().split(' ').any(|word| word == noun) && cells[3] == first;
+        if first.starts_with("--") { cells[2] == format!("`{first}`") } else { is_limit_of() }
+    })
+}
+
+#[test]
+fn every_limit_of_a_key_is_on_the_page_on_security() {
+    let is_unlisted = |fact: &Fact| if let Fact::Limit(limit) = fact { !is_listed(limit) } else { false };
+    let is_derived = |fact: &Fact| *fact == Fact::Derived;
+    let unlisted = methods(|row| count(row, is_unlisted) > 0 && count(row, is_derived) == 0);
+    assert!(unlisted.is_empty(), "list the limits of these keys in docs/security.md: {unlisted:?}");
+}
+
 const ERASURE: &str = include_str!("../../../src/store/erasure.rs");
 
 /// Keys with fixed names are deleted unless their row says why not.
