@@ -14,23 +14,25 @@ export function applicationToken(source: () => Promise<string | null>): Session 
     signedIn.set(token !== null);
     return token;
   };
-  const token = () => {
-    const requested = (current ??= source().then(use));
-    requested.catch(() => {
-      // Ask again with the next request.
-      if (current === requested) current = undefined;
-    });
-    return requested;
+  const ask = () => {
+    const asked: Promise<string | null> = source().then((token) => (current === asked ? use(token) : token));
+    // Ask again with the next request.
+    asked.catch(() => current === asked && (current = undefined));
+    return asked;
   };
+  const token = () => (current ??= ask());
   return {
     signedIn,
     token,
     async reject(rejected) {
       // Requests that were rejected together ask for one new token.
-      if ((await current) === rejected) current = undefined;
-      const next = await token();
-      return use(next === rejected ? null : next) !== null;
+      const known = current;
+      if ((await known) === rejected && current === known) current = undefined;
+      const asked = token();
+      if ((await asked) === rejected && current === asked) current = Promise.resolve(use(null));
+      return (await token()) !== null;
     },
+    isRefreshed: true,
     set(token) {
       current = Promise.resolve(use(token));
     },

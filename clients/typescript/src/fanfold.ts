@@ -175,7 +175,7 @@ export function createFanfold(options: FanfoldOptions): Fanfold {
       const watch = watchTimeline({ ...source, report }, session);
       return { ...watch, stop: track(watch.stop) };
     },
-    watchRelations: (source) => track(watchRelations(source, session)),
+    watchRelations: (source) => track(watchRelations(source, session, socket.hold)),
     timeline: ({ events, ...source }) =>
       fanfold.watchTimeline({
         ...source,

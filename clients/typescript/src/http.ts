@@ -47,5 +47,7 @@ export async function execute<Data>(operation: Operation, transport: Transport):
   const isRejected = token !== null && result.errors && rejection(result.errors).code === "UNAUTHENTICATED";
   const hasAnother = isRejected && (await session.reject(token));
   // What has data was executed in part, up to the end of the session.
-  return hasAnother && !result.data ? send<Data>(operation, await session.token(), transport) : result;
+  return hasAnother && session.isRefreshed && !result.data
+    ? send<Data>(operation, await session.token(), transport)
+    : result;
 }

@@ -70,8 +70,9 @@ export function createLiveTimeline<E extends ListedEntry, Event extends CursorEv
 ): LiveTimeline<E> {
   const state = createStore<TimelineState<E>>({ entries: [], hasMore: false, isLoading: true, error: undefined });
   const change = (changes: Partial<TimelineState<E>>) => state.set({ ...state.get(), ...changes });
-  /** True while a read replaces the list: what was shown stays until all of it is there. */
+  /** True until a read has replaced the list: what was shown stays until all of it is there. */
   let isReplacing = false;
+  let loads = 0;
   const show = (changes: Partial<TimelineState<E>> = {}) => {
     try {
       const page = isReplacing ? null : cache.read();
@@ -84,7 +85,9 @@ export function createLiveTimeline<E extends ListedEntry, Event extends CursorEv
   /** Pages are read one after the other. */
   let reading: Promise<unknown> = Promise.resolve();
   const inTurn = <Value>(task: () => Promise<Value>): Promise<Value> => {
-    const result = reading.then(task);
+    loads += 1;
+    change({ isLoading: true });
+    const result = reading.then(task).finally(() => (loads -= 1));
     reading = result.catch(() => {});
     return result;
   };
@@ -105,17 +108,13 @@ export function createLiveTimeline<E extends ListedEntry, Event extends CursorEv
           const length = state.get().entries.length;
           let count = 0;
           isReplacing = true;
-          change({ isLoading: true });
-          try {
-            const first = await fetchUntil(null, ({ edges }) => (count += edges.length) >= length);
-            return first.liveCursor;
-          } finally {
-            isReplacing = false;
-          }
+          const first = await fetchUntil(null, ({ edges }) => (count += edges.length) >= length);
+          isReplacing = false;
+          return first.liveCursor;
         }),
       subscribe: (after, sink) => cache.subscribe(after, sink),
       apply: () => {},
-      report: (error) => show({ isLoading: false, error }),
+      report: (error) => show({ isLoading: loads > 0, error }),
     });
 
   let watch: ReturnType<typeof begin> | undefined;
@@ -140,19 +139,20 @@ export function createLiveTimeline<E extends ListedEntry, Event extends CursorEv
       };
     },
     async loadMore() {
-      const { isLoading, hasMore, entries } = state.get();
-      if (isLoading || !hasMore) return;
-      change({ isLoading: true });
-      const keys = new Set(entries.map(({ key }) => key));
-      const isNew = ({ edges }: TimelinePage<E>) => edges.some(({ key }) => !keys.has(key));
-      // The end of the last page may have been removed: continue after what is left.
-      const after = entries.at(-1)?.cursor ?? null;
-      try {
-        await fanfold.hold(() => inTurn(() => fetchUntil(after, isNew)));
-        show({ isLoading: false, error: undefined });
-      } catch (cause) {
-        show({ isLoading: false, error: errorOf(cause) });
-      }
+      if (loads > 0 || !state.get().hasMore) return;
+      const loadNext = async () => {
+        // The list may have been replaced before.
+        show();
+        const { entries, hasMore } = state.get();
+        if (isReplacing || !hasMore) return;
+        const keys = new Set(entries.map(({ key }) => key));
+        const isNew = ({ edges }: TimelinePage<E>) => edges.some(({ key }) => !keys.has(key));
+        // The end of the last page may have been removed: continue after what is left.
+        await fetchUntil(entries.at(-1)?.cursor ?? null, isNew);
+      };
+      let error: FanfoldError | undefined;
+      await fanfold.hold(() => inTurn(loadNext)).catch((cause: unknown) => (error = errorOf(cause)));
+      show({ isLoading: loads > 0, error });
     },
     refresh: () => watch?.refresh(),
   };

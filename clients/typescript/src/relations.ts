@@ -1,5 +1,6 @@
 import { type FanfoldError, failureOf } from "./error.js";
 import type { Session } from "./session.js";
+import type { Socket } from "./socket.js";
 import { createTask } from "./task.js";
 
 /** An event of the subscription `relationChanged`. Select `__typename`. */
@@ -23,7 +24,11 @@ export interface RelationSource<E extends RelationEvent> {
 }
 
 /** Keeps relations up to date, in each session that begins while it runs, until the returned function is called. */
-export function watchRelations<E extends RelationEvent>(source: RelationSource<E>, session: Session): () => void {
+export function watchRelations<E extends RelationEvent>(
+  source: RelationSource<E>,
+  session: Session,
+  hold: Socket["hold"],
+): () => void {
   const task = createTask(session, ({ guard, onEnd }) => {
     const fail = guard((error: FanfoldError) => {
       task.pause();
@@ -31,7 +36,8 @@ export function watchRelations<E extends RelationEvent>(source: RelationSource<E
       if (error.isTransient) task.retry(error.retryAfterSeconds);
     });
     const read = guard(() => {
-      source.read().then(task.succeed, (cause: unknown) => fail(failureOf(cause)));
+      // Events wait, since a response may be older than they are.
+      hold(() => source.read()).then(task.succeed, (cause: unknown) => fail(failureOf(cause)));
     });
     onEnd(
       source.subscribe({

@@ -93,7 +93,10 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
     },
     on: {
       connecting: awaitMessage,
-      message: awaitMessage,
+      message: () => {
+        awaitMessage();
+        if (link === "lost") show("live");
+      },
       connected: () => show("live"),
       closed: () => {
         clearTimeout(silence);
@@ -110,7 +113,9 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
 
   let holds = 0;
   const held: (() => void)[] = [];
-  const deliver = (event: () => void) => void (holds > 0 ? held.push(event) : event());
+  /** Each event has a microtask of its own: a listener that fails stops no others. */
+  const pass = (event: () => void) => void Promise.resolve().then(event);
+  const deliver = (event: () => void) => void (holds > 0 ? held.push(event) : pass(event));
 
   return {
     state,
@@ -122,9 +127,14 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
       let stopRunning = () => {};
       let settling: ReturnType<typeof setTimeout> | undefined;
 
+      const settled = () => {
+        if (!current) return;
+        backoff.succeed();
+        sink.connected?.();
+      };
       const settle = () => {
         clearTimeout(settling);
-        if (state.get() === "live") settling = setTimeout(() => current && sink.connected?.(), SETTLE);
+        if (state.get() === "live") settling = setTimeout(settled, SETTLE);
       };
       const stopState = state.subscribe(settle);
       const end = () => {
@@ -193,10 +203,10 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
         return await task();
       } finally {
         holds -= 1;
-        if (holds === 0) for (const event of held.splice(0)) event();
+        if (holds === 0) held.splice(0).forEach(pass);
       }
     },
-    lose: () => show("lost"),
+    lose: () => void (state.get() !== "live" && show("lost")),
     close() {
       stopSession();
       stopOffline();

@@ -45,7 +45,6 @@ export function watchTimeline<E extends CursorEvent>(source: TimelineSource<E>, 
       if (error.isTransient) task.retry(error.retryAfterSeconds);
     };
     const follow = (after: string | null | undefined) => {
-      source.report?.(undefined);
       const next = (event: E) => {
         task.succeed();
         if (event.__typename === "TimelineReset") task.restart();
@@ -53,6 +52,7 @@ export function watchTimeline<E extends CursorEvent>(source: TimelineSource<E>, 
       };
       const error = (error: FanfoldError) => (error.code === "RESYNC_REQUIRED" ? task.retry() : fail(error));
       onEnd(source.subscribe(after, { next: guard(next), error: guard(error) }));
+      source.report?.(undefined);
     };
     source.read().then(
       guard(follow),

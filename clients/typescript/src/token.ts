@@ -32,6 +32,8 @@ export function localToken(name: string, storage: Storage = localStorage): Token
   });
   return {
     ...store,
+    // Another tab may have stored a token whose event has not arrived yet.
+    get: () => storage.getItem(name),
     set(token) {
       if (token === null) storage.removeItem(name);
       else storage.setItem(name, token);
