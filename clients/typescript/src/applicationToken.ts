@@ -5,7 +5,8 @@ import { createStore } from "./store.js";
  * Signs in with the tokens of another application, JSON Web Tokens: pass the result to `createFanfold`.
  *
  * @param source Returns the token; null if no user is signed in. Called once, and again each time the server has rejected
- * the last token, for example because it has expired: return a new one then.
+ * the last token, for example because it has expired: return a new one of the same user then, since what was rejected is
+ * sent again with it.
  */
 export function applicationToken(source: () => Promise<string | null>): Session {
   const signedIn = createStore(true);
@@ -15,6 +16,7 @@ export function applicationToken(source: () => Promise<string | null>): Session 
     return token;
   };
   const ask = () => {
+    // Another token may have been set meanwhile.
     const asked: Promise<string | null> = source().then((token) => (current === asked ? use(token) : token));
     // Ask again with the next request.
     asked.catch(() => current === asked && (current = undefined));

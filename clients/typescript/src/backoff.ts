@@ -13,7 +13,7 @@ export interface Backoff {
    * @param demanded The delay that the server has demanded, in seconds.
    */
   retry(attempt: () => void, demanded?: number): void;
-  /** Begins with short delays again: an attempt has succeeded. */
+  /** Begins with short delays again: an attempt has succeeded. So has one that lasted longer than the longest delay. */
   succeed(): void;
   /** Cancels the call. */
   cancel(): void;
@@ -21,20 +21,23 @@ export interface Backoff {
 
 export function createBackoff(): Backoff {
   let failures = 0;
+  let begun = Date.now();
   let cancel = () => {};
   return {
     retry(attempt, demanded = 0) {
       cancel();
+      if (Date.now() - begun > LONGEST) failures = 0;
       const run = () => {
         cancel();
+        begun = Date.now();
         attempt();
       };
       const longest = Math.min(FIRST * 2 ** failures++, LONGEST);
       const timer = setTimeout(run, Math.max(demanded * 1_000, longest / 2) + (Math.random() * longest) / 2);
-      const stopListening = demanded > 0 ? () => {} : listen("online", run);
+      const stopListening = demanded > 0 ? undefined : listen("online", run);
       cancel = () => {
         clearTimeout(timer);
-        stopListening();
+        stopListening?.();
       };
     },
     succeed() {

@@ -24,6 +24,9 @@ export interface Result<Data = unknown> {
   readonly errors?: readonly GraphQLFailure[] | undefined;
 }
 
+/** Returns the event in the data of a subscription, which has one field. */
+export const eventOf = (data: unknown): any => Object.values(data ?? {})[0];
+
 /** The forms in which generators keep the text of a document. */
 interface Source {
   /** Of a syntax tree. All other documents are strings. */
@@ -44,6 +47,6 @@ export function operationOf(
   const query = source.kind ? (source.loc?.source.body ?? print?.(document as never)) : String(document);
   // With `persistedDocuments: { mode: "replaceDocumentWithHash" }`, the text is empty.
   const documentId = query ? undefined : source.__meta__?.hash;
-  if (!query && !documentId) throw new TypeError("The document has no text. Pass `print` to createFanfold.");
+  if (!query && !documentId) throw new TypeError("The document has no text: pass `print`.");
   return { query, documentId, variables: variables as Record<string, unknown> | undefined };
 }

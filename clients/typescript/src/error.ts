@@ -30,13 +30,12 @@ export class FanfoldError extends Error {
     cause?: unknown,
   ) {
     super(message, { cause });
-    const codes = failures.map(({ extensions }) => extensions?.["code"] as string);
-    this.code = codes[0];
-    this.retryAfterSeconds = Math.max(
-      0,
-      ...failures.map(({ extensions }) => Number(extensions?.["retryAfterSeconds"] ?? 0)),
+    const details = failures.map(
+      ({ extensions }) => (extensions ?? {}) as { code?: string; retryAfterSeconds?: number },
     );
-    this.isTransient = !codes.length || codes.some((code) => TRANSIENT.includes(code));
+    this.code = details[0]?.code;
+    this.retryAfterSeconds = Math.max(0, ...details.map(({ retryAfterSeconds }) => retryAfterSeconds ?? 0));
+    this.isTransient = !details.length || details.some(({ code }) => TRANSIENT.includes(code!));
   }
 }
 

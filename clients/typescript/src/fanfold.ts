@@ -1,5 +1,5 @@
-import { type Document, type Operation, operationOf, type Result } from "./document.js";
-import { FanfoldError, rejection, unreachable } from "./error.js";
+import { type Document, eventOf, type Operation, operationOf, type Result } from "./document.js";
+import { type FanfoldError, rejection, unreachable } from "./error.js";
 import { execute, send } from "./http.js";
 import { type RelationEvent, type RelationSource, watchRelations } from "./relations.js";
 import { type Session, sessionOf } from "./session.js";
@@ -38,7 +38,7 @@ export interface UserError {
 /** The data of a response, in which failed fields are null, and their error. */
 export interface Response<Data> {
   readonly data: Data;
-  readonly error?: FanfoldError;
+  readonly error?: FanfoldError | undefined;
 }
 
 /** A live timeline without a cache: see {@link TimelineSource}. */
@@ -108,7 +108,7 @@ type SignInData = { login: { token: string | null; userErrors: UserError[] } | n
 function responseOf<Data>({ data, errors }: Result<Data>): Response<Data> {
   const error = errors && rejection(errors);
   if (!data) throw unreachable(error);
-  return error ? { data, error } : { data };
+  return { data, error };
 }
 
 /** Creates a client. It connects with the first subscription. */
@@ -129,16 +129,15 @@ export function createFanfold(options: FanfoldOptions): Fanfold {
     return own;
   };
 
-  /** Subscribes to the events of a field. */
-  const eventsOf = <Field extends string, E, Variables extends object>(
-    document: Document<Record<Field, E>, Variables>,
+  /** Subscribes to events. */
+  const eventsOf = <E, Variables extends object>(
+    document: Document<{ [field: string]: E }, Variables>,
     variables: Variables,
-    field: Field,
     sink: EventSink<E>,
   ) =>
-    fanfold.subscribe<Record<Field, E>>(operationOf(document, variables, print), {
+    fanfold.subscribe<Record<string, E>>(operationOf(document, variables, print), {
       ...sink,
-      next: ({ data }) => data && sink.next(data[field]),
+      next: ({ data }) => data && sink.next(eventOf(data)),
     });
 
   const fanfold: Fanfold = {
@@ -168,23 +167,19 @@ export function createFanfold(options: FanfoldOptions): Fanfold {
     subscribe: (operation, sink) => track(socket.subscribe(operation, sink)),
     hold: socket.hold,
     watchTimeline(source) {
-      const report = (error: FanfoldError | undefined) => {
-        if (error?.failures.length === 0) socket.lose();
-        source.report?.(error);
-      };
-      const watch = watchTimeline({ ...source, report }, session);
+      const watch = watchTimeline(source, session, socket.lose);
       return { ...watch, stop: track(watch.stop) };
     },
     watchRelations: (source) => track(watchRelations(source, session, socket.hold)),
     timeline: ({ events, ...source }) =>
       fanfold.watchTimeline({
         ...source,
-        subscribe: (after, sink) => eventsOf(events, { after: after! }, "timeline", sink),
+        subscribe: (after, sink) => eventsOf(events, { after: after! }, sink),
       }),
     relations: ({ events, ...source }) =>
-      fanfold.watchRelations({ ...source, subscribe: (sink) => eventsOf(events, {}, "relationChanged", sink) }),
+      fanfold.watchRelations({ ...source, subscribe: (sink) => eventsOf(events, {}, sink) }),
     close() {
-      for (const stop of [...running]) stop();
+      for (const stop of running) stop();
       socket.close();
     },
   };

@@ -70,8 +70,9 @@ export function createLiveTimeline<E extends ListedEntry, Event extends CursorEv
 ): LiveTimeline<E> {
   const state = createStore<TimelineState<E>>({ entries: [], hasMore: false, isLoading: true, error: undefined });
   const change = (changes: Partial<TimelineState<E>>) => state.set({ ...state.get(), ...changes });
-  /** True until a read has replaced the list: what was shown stays until all of it is there. */
+  /** True while the list in the cache is replaced: what was shown stays until all of it is there. */
   let isReplacing = false;
+  /** The number of reads that run or wait. */
   let loads = 0;
   const show = (changes: Partial<TimelineState<E>> = {}) => {
     try {
@@ -87,8 +88,15 @@ export function createLiveTimeline<E extends ListedEntry, Event extends CursorEv
   const inTurn = <Value>(task: () => Promise<Value>): Promise<Value> => {
     loads += 1;
     change({ isLoading: true });
-    const result = reading.then(task).finally(() => (loads -= 1));
-    reading = result.catch(() => {});
+    const result = reading.then(task);
+    const end = (error?: FanfoldError) => {
+      loads -= 1;
+      show({ isLoading: loads > 0, error });
+    };
+    reading = result.then(
+      () => end(),
+      (cause: unknown) => end(errorOf(cause)),
+    );
     return result;
   };
 
@@ -105,16 +113,21 @@ export function createLiveTimeline<E extends ListedEntry, Event extends CursorEv
     fanfold.watchTimeline<Event>({
       read: () =>
         inTurn(async () => {
-          const length = state.get().entries.length;
+          const { length } = state.get().entries;
           let count = 0;
           isReplacing = true;
-          const first = await fetchUntil(null, ({ edges }) => (count += edges.length) >= length);
-          isReplacing = false;
-          return first.liveCursor;
+          try {
+            const first = await fetchUntil(null, ({ edges }) => (count += edges.length) >= length);
+            count = 0;
+            return first.liveCursor;
+          } finally {
+            // What was read in part would show less than before.
+            isReplacing = count > 0;
+          }
         }),
       subscribe: (after, sink) => cache.subscribe(after, sink),
       apply: () => {},
-      report: (error) => show({ isLoading: loads > 0, error }),
+      report: (error) => show({ error }),
     });
 
   let watch: ReturnType<typeof begin> | undefined;
@@ -126,7 +139,7 @@ export function createLiveTimeline<E extends ListedEntry, Event extends CursorEv
       const stop = state.subscribe(listener);
       listeners += 1;
       if (listeners === 1) {
-        stopWatching = cache.watch(show);
+        stopWatching = cache.watch(() => show());
         watch = begin();
       }
       return () => {
@@ -140,19 +153,16 @@ export function createLiveTimeline<E extends ListedEntry, Event extends CursorEv
     },
     async loadMore() {
       if (loads > 0 || !state.get().hasMore) return;
-      const loadNext = async () => {
-        // The list may have been replaced before.
-        show();
-        const { entries, hasMore } = state.get();
-        if (isReplacing || !hasMore) return;
+      // The end of a list that was replaced in part is not the end of what is shown.
+      if (isReplacing) return watch?.refresh();
+      const loadNext = () => {
+        const { entries } = state.get();
         const keys = new Set(entries.map(({ key }) => key));
         const isNew = ({ edges }: TimelinePage<E>) => edges.some(({ key }) => !keys.has(key));
         // The end of the last page may have been removed: continue after what is left.
-        await fetchUntil(entries.at(-1)?.cursor ?? null, isNew);
+        return fetchUntil(entries.at(-1)?.cursor ?? null, isNew);
       };
-      let error: FanfoldError | undefined;
-      await fanfold.hold(() => inTurn(loadNext)).catch((cause: unknown) => (error = errorOf(cause)));
-      show({ isLoading: loads > 0, error });
+      await fanfold.hold(() => inTurn(loadNext)).catch(() => {});
     },
     refresh: () => watch?.refresh(),
   };

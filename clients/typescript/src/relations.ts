@@ -1,4 +1,4 @@
-import { type FanfoldError, failureOf } from "./error.js";
+import type { FanfoldError } from "./error.js";
 import type { Session } from "./session.js";
 import type { Socket } from "./socket.js";
 import { createTask } from "./task.js";
@@ -23,21 +23,22 @@ export interface RelationSource<E extends RelationEvent> {
   report?(error: FanfoldError): void;
 }
 
-/** Keeps relations up to date, in each session that begins while it runs, until the returned function is called. */
+/**
+ * Keeps relations up to date, in each session that begins while it runs, until the returned function is called.
+ *
+ * @param hold Withholds events while a task runs: a response may be older than they are.
+ */
 export function watchRelations<E extends RelationEvent>(
   source: RelationSource<E>,
   session: Session,
   hold: Socket["hold"],
 ): () => void {
-  const task = createTask(session, ({ guard, onEnd }) => {
-    const fail = guard((error: FanfoldError) => {
-      task.pause();
-      source.report?.(error);
-      if (error.isTransient) task.retry(error.retryAfterSeconds);
-    });
+  const report = (error: FanfoldError) => source.report?.(error);
+  const task = createTask(session, report, ({ guard, onEnd, fail }) => {
+    // Reads take turns, so that the newest response is the last.
+    let reading: Promise<unknown> = Promise.resolve();
     const read = guard(() => {
-      // Events wait, since a response may be older than they are.
-      hold(() => source.read()).then(task.succeed, (cause: unknown) => fail(failureOf(cause)));
+      reading = reading.then(() => hold(() => source.read())).catch(fail);
     });
     onEnd(
       source.subscribe({

@@ -8,8 +8,8 @@ export interface Session {
   token(): Promise<string | null>;
   /** Handles that the server has rejected a token. Returns true if there is another to try. */
   reject(token: string | null): Promise<boolean>;
-  /** True if another token is of the same user, so that what was rejected may be sent again. */
-  readonly isRefreshed: boolean;
+  /** True if all tokens are of the same user, so that what was rejected may be sent again with another. */
+  readonly isRefreshed?: boolean;
   /** Replaces the token of a session of Fanfold. */
   set(token: string | null): void;
   /** Calls the listener when another session has begun, or this one has ended, until the returned function is called. */
@@ -28,7 +28,6 @@ export function sessionOf(store: TokenStore): Session {
       if (store.get() === token) store.set(null);
       return store.get() !== null;
     },
-    isRefreshed: false,
     set: store.set,
     onChange: store.subscribe,
   };

@@ -1,6 +1,6 @@
 import { createClient } from "graphql-ws";
 import { createBackoff } from "./backoff.js";
-import type { Operation, Result } from "./document.js";
+import { eventOf, type Operation, type Result } from "./document.js";
 import { listen } from "./environment.js";
 import { type FanfoldError, type GraphQLFailure, rejection } from "./error.js";
 import { authorization } from "./http.js";
@@ -28,7 +28,7 @@ export interface Socket {
   subscribe<Data>(operation: Operation, sink: Sink<Data>): () => void;
   /** Withholds events while a task runs, and delivers them afterwards. */
   hold<Value>(task: () => Promise<Value>): Promise<Value>;
-  /** Reports that the server cannot be reached. */
+  /** Reports that a request has not reached the server. A connection over which messages arrive stays live. */
   lose(): void;
   /** Stops listening to the session. The connection closes with its last subscription. */
   close(): void;
@@ -51,12 +51,6 @@ const FATAL = [1009, 4400, 4401, 4406, 4409, 4429];
 const LINGER = 1_000;
 /** The time in which the server begins to send events after the connection is acknowledged, in milliseconds. */
 const SETTLE = 1_000;
-
-/** Returns the cursor of an event to resume after. */
-function cursorOf(data: unknown): string | undefined {
-  const [event] = Object.values(data ?? {}) as ({ cursor?: string } | null)[];
-  return event?.cursor;
-}
 
 /** Opens a WebSocket with the first subscription. */
 export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions): Socket {
@@ -93,10 +87,7 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
     },
     on: {
       connecting: awaitMessage,
-      message: () => {
-        awaitMessage();
-        if (link === "lost") show("live");
-      },
+      message: awaitMessage,
       connected: () => show("live"),
       closed: () => {
         clearTimeout(silence);
@@ -113,9 +104,8 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
 
   let holds = 0;
   const held: (() => void)[] = [];
-  /** Each event has a microtask of its own: a listener that fails stops no others. */
-  const pass = (event: () => void) => void Promise.resolve().then(event);
-  const deliver = (event: () => void) => void (holds > 0 ? held.push(event) : pass(event));
+  // Each event has a microtask of its own: a sink that fails loses no others.
+  const deliver = (event: () => void) => void (holds > 0 ? held.push(event) : queueMicrotask(event));
 
   return {
     state,
@@ -127,14 +117,9 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
       let stopRunning = () => {};
       let settling: ReturnType<typeof setTimeout> | undefined;
 
-      const settled = () => {
-        if (!current) return;
-        backoff.succeed();
-        sink.connected?.();
-      };
       const settle = () => {
         clearTimeout(settling);
-        if (state.get() === "live") settling = setTimeout(settled, SETTLE);
+        if (state.get() === "live") settling = setTimeout(() => current && sink.connected?.(), SETTLE);
       };
       const stopState = state.subscribe(settle);
       const end = () => {
@@ -167,8 +152,7 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
             // An error without data ends the subscription.
             if (!data && errors) return again(errors);
             backoff.succeed();
-            const cursor = cursorOf(data);
-            if (cursor !== undefined) variables["after"] = cursor;
+            variables["after"] = eventOf(data)?.cursor ?? variables["after"];
             deliver(() => current && sink.next({ data, errors }));
           },
           error: again,
@@ -203,10 +187,13 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
         return await task();
       } finally {
         holds -= 1;
-        if (holds === 0) held.splice(0).forEach(pass);
+        // Another task may withhold them further.
+        held.splice(0).forEach(deliver);
       }
     },
-    lose: () => void (state.get() !== "live" && show("lost")),
+    lose() {
+      if (link !== "live") show("lost");
+    },
     close() {
       stopSession();
       stopOffline();

@@ -1,4 +1,5 @@
 import { createBackoff } from "./backoff.js";
+import { type FanfoldError, failureOf } from "./error.js";
 import type { Session } from "./session.js";
 
 /** Something that runs while a user is signed in, and begins again in each session. */
@@ -7,10 +8,6 @@ export interface Task {
   restart(): void;
   /** Ends the current run, and begins another after a delay: see {@link createBackoff}. */
   retry(demanded?: number): void;
-  /** Makes the delays short again: a run has succeeded. */
-  succeed(): void;
-  /** Ends the current run. */
-  pause(): void;
   stop(): void;
 }
 
@@ -18,11 +15,14 @@ export interface Task {
 export interface Run {
   /** Returns the function, which does nothing once the run has ended. */
   guard<Parameters extends unknown[]>(effect: (...parameters: Parameters) => void): (...parameters: Parameters) => void;
-  /** Calls the function when the run ends. */
+  /** Calls the function when the run ends; at once if it has. */
   onEnd(stop: () => void): void;
+  /** Ends the run with an error, unless it has ended: reports it, and begins another after a delay if it is transient. */
+  fail(cause: unknown): void;
 }
 
-export function createTask(session: Session, begin: (run: Run) => void): Task {
+/** @param report Called with the error of each run that has failed. It may stop the task. */
+export function createTask(session: Session, report: (error: FanfoldError) => void, begin: (run: Run) => void): Task {
   const backoff = createBackoff();
   let stops: (() => void)[] = [];
   const pause = () => {
@@ -31,28 +31,34 @@ export function createTask(session: Session, begin: (run: Run) => void): Task {
     stops = [];
     for (const stop of ended) stop();
   };
+  const retry = (demanded?: number) => {
+    pause();
+    backoff.retry(restart, demanded);
+  };
   const restart = () => {
     pause();
     if (!session.signedIn.get()) return;
-    const own: (() => void)[] = (stops = []);
+    const own = stops;
+    const guard: Run["guard"] =
+      (effect) =>
+      (...parameters) => {
+        if (own === stops) effect(...parameters);
+      };
     begin({
-      guard:
-        (effect) =>
-        (...parameters) => {
-          if (own === stops) effect(...parameters);
-        },
-      onEnd: (stop) => void own.push(stop),
+      guard,
+      onEnd: (stop) => void (own === stops ? own.push(stop) : stop()),
+      fail: guard((cause: unknown) => {
+        const error = failureOf(cause);
+        if (error.isTransient) retry(error.retryAfterSeconds);
+        else pause();
+        report(error);
+      }),
     });
   };
   const stopSession = session.onChange(restart);
   return {
     restart,
-    retry(demanded) {
-      pause();
-      backoff.retry(restart, demanded);
-    },
-    succeed: backoff.succeed,
-    pause,
+    retry,
     stop() {
       stopSession();
       pause();

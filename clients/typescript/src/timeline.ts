@@ -1,4 +1,4 @@
-import { type FanfoldError, failureOf } from "./error.js";
+import type { FanfoldError } from "./error.js";
 import type { Session } from "./session.js";
 import { createTask } from "./task.js";
 
@@ -36,28 +36,28 @@ export interface Watch {
   stop(): void;
 }
 
-/** Keeps a timeline up to date, in each session that begins while it runs. */
-export function watchTimeline<E extends CursorEvent>(source: TimelineSource<E>, session: Session): Watch {
-  const task = createTask(session, ({ guard, onEnd }) => {
-    const fail = (error: FanfoldError) => {
-      task.pause();
-      source.report?.(error);
-      if (error.isTransient) task.retry(error.retryAfterSeconds);
-    };
+/**
+ * Keeps a timeline up to date, in each session that begins while it runs.
+ *
+ * @param lose Called when a read has not reached the server.
+ */
+export function watchTimeline<E extends CursorEvent>(
+  source: TimelineSource<E>,
+  session: Session,
+  lose: () => void,
+): Watch {
+  const report = (error?: FanfoldError) => {
+    if (error?.failures.length === 0) lose();
+    source.report?.(error);
+  };
+  const task = createTask(session, report, ({ guard, onEnd, fail }) => {
     const follow = (after: string | null | undefined) => {
-      const next = (event: E) => {
-        task.succeed();
-        if (event.__typename === "TimelineReset") task.restart();
-        else source.apply(event);
-      };
+      const next = (event: E) => (event.__typename === "TimelineReset" ? task.restart() : source.apply(event));
       const error = (error: FanfoldError) => (error.code === "RESYNC_REQUIRED" ? task.retry() : fail(error));
       onEnd(source.subscribe(after, { next: guard(next), error: guard(error) }));
-      source.report?.(undefined);
+      guard(report)();
     };
-    source.read().then(
-      guard(follow),
-      guard((cause: unknown) => fail(failureOf(cause))),
-    );
+    source.read().then(guard(follow), fail);
   });
   task.restart();
   return { refresh: task.restart, stop: task.stop };

@@ -1,130 +1,15 @@
-// Live timelines and relations through each cache, against a real server and a proxy that harms the connection.
+// Live timelines and relations through each cache, against a real server. `faults.test.ts` has the faults of connections.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
-import { ApolloClient, gql, InMemoryCache } from "@apollo/client";
-import { Client } from "@urql/core";
-import { cacheExchange } from "@urql/exchange-graphcache";
-import * as Relay from "relay-runtime";
 import WebSocket from "ws";
 
-import { apolloBinding, fanfoldCache as apolloCache, fanfoldLink } from "../src/apollo.js";
-import { createFanfold, type Entry, type Fanfold, memoryToken } from "../src/index.js";
-import type { Binding, FollowedUser, LiveTimeline } from "../src/live.js";
-import { fanfoldNetwork, relayBinding } from "../src/relay.js";
-import { fanfoldCache as urqlCache, fanfoldExchange, urqlBinding } from "../src/urql.js";
-import { EVENTS, FOLLOW, FOLLOWERS, HOME, PROFILE, RELATION_EVENTS, RELATIONS, UNFOLLOW } from "./documents.js";
+import { createFanfold, type Fanfold, memoryToken } from "../src/index.js";
+import type { FollowedUser } from "../src/live.js";
+import { type Cached, CACHES, textOf, timelineOf } from "./harness/caches.js";
 import { type Proxy, startProxy } from "./harness/proxy.js";
 import { pause, register, skip, until, URL_OF_API, type User } from "./harness/world.js";
-import EventsForRelay from "./relay/generated/documentsEventsSubscription.graphql.js";
-import FollowForRelay from "./relay/generated/documentsFollowMutation.graphql.js";
-import HomeForRelay from "./relay/generated/documentsHomeQuery.graphql.js";
-import ProfileForRelay from "./relay/generated/documentsProfileQuery.graphql.js";
-import RelationEventsForRelay from "./relay/generated/documentsRelationsSubscription.graphql.js";
-import RelationsForRelay from "./relay/generated/documentsRelationsQuery.graphql.js";
-import UnfollowForRelay from "./relay/generated/documentsUnfollowMutation.graphql.js";
-
-interface Shown extends Entry {
-  readonly cursor: string;
-  readonly repostedBy: readonly { readonly id: string; readonly username: string }[];
-  readonly node: { readonly id: string; readonly content: string };
-}
-
-/** A cache with its binding. */
-interface Cached {
-  binding: Binding;
-  documents: { home: unknown; events: unknown; relations: unknown; relationEvents: unknown };
-  /** Reads a user from the network, and watches them in the cache. */
-  profile(id: string, listener: (user: FollowedUser) => void): Promise<unknown>;
-  /** Reads the followers of a user page by page, and returns the ids of the list in the cache. */
-  followers?(id: string): Promise<string[]>;
-}
-
-function apollo(fanfold: Fanfold): Cached {
-  const client = new ApolloClient({ cache: new InMemoryCache(apolloCache()), link: fanfoldLink(fanfold) });
-  const binding = apolloBinding(fanfold, client, { follow: gql(FOLLOW), unfollow: gql(UNFOLLOW) });
-  return {
-    binding,
-    documents: {
-      home: gql(HOME),
-      events: gql(EVENTS),
-      relations: gql(RELATIONS),
-      relationEvents: gql(RELATION_EVENTS),
-    },
-    profile: (id, listener) =>
-      new Promise((resolve) =>
-        client.watchQuery<any, any>({ query: gql(PROFILE), variables: { id } }).subscribe(({ data }) => {
-          if (!data?.node) return;
-          listener(data.node as FollowedUser);
-          resolve(data);
-        }),
-      ),
-    async followers(id) {
-      const query = client.watchQuery<any, any>({ query: gql(FOLLOWERS), variables: { id } });
-      query.subscribe({});
-      let { data } = await query.refetch();
-      for (let page = data!.node.followers; page.pageInfo.hasNextPage; page = data!.node.followers) {
-        ({ data } = await query.fetchMore({ variables: { after: page.pageInfo.endCursor } }));
-      }
-      return client.cache
-        .readQuery<any>({ query: gql(FOLLOWERS), variables: { id } })
-        .node.followers.edges.map((edge: any) => edge.node.id);
-    },
-  };
-}
-
-function urql(fanfold: Fanfold): Cached {
-  const client = new Client({
-    url: fanfold.url,
-    preferGetMethod: false,
-    exchanges: [cacheExchange(urqlCache()), fanfoldExchange(fanfold)],
-  });
-  const binding = urqlBinding(fanfold, client, { follow: FOLLOW as never, unfollow: UNFOLLOW as never });
-  return {
-    binding,
-    documents: { home: HOME, events: EVENTS, relations: RELATIONS, relationEvents: RELATION_EVENTS },
-    profile: (id, listener) =>
-      new Promise((resolve) =>
-        client.query<any>(PROFILE, { id }).subscribe(({ data }) => {
-          if (data?.node) listener(data.node as FollowedUser);
-          resolve(data);
-        }),
-      ),
-    async followers(id) {
-      const read = async (after?: string) =>
-        (await client.query<any>(FOLLOWERS, { id, after }).toPromise()).data.node.followers;
-      for (let page = await read(); page.pageInfo.hasNextPage; page = await read(page.pageInfo.endCursor));
-      return (await read()).edges.map((edge: any) => edge.node.id);
-    },
-  };
-}
-
-function relay(fanfold: Fanfold): Cached {
-  const environment = new Relay.Environment({
-    network: fanfoldNetwork(fanfold),
-    store: new Relay.Store(new Relay.RecordSource()),
-  });
-  const binding = relayBinding(fanfold, environment, { follow: FollowForRelay, unfollow: UnfollowForRelay });
-  return {
-    binding,
-    documents: {
-      home: HomeForRelay,
-      events: EventsForRelay,
-      relations: RelationsForRelay,
-      relationEvents: RelationEventsForRelay,
-    },
-    async profile(id, listener) {
-      const operation = Relay.createOperationDescriptor(ProfileForRelay, { id });
-      environment.retain(operation);
-      await Relay.fetchQuery(environment, ProfileForRelay, { id }).toPromise();
-      const snapshot = environment.lookup(operation.fragment);
-      const show = ({ data }: any) => listener(data.node);
-      show(snapshot);
-      environment.subscribe(snapshot, show);
-    },
-  };
-}
 
 const opened: Fanfold[] = [];
 after(() => {
@@ -132,17 +17,13 @@ after(() => {
 });
 
 /** Shows a timeline, and returns its texts. */
-function show({ binding, documents }: Cached) {
-  const timeline: LiveTimeline<Shown> = binding.timeline<Shown>({ query: documents.home, events: documents.events });
+function show(cached: Cached) {
+  const timeline = timelineOf(cached);
   const stop = timeline.subscribe(() => {});
-  const texts = () =>
-    timeline
-      .get()
-      .entries.map(({ node, repostedBy }) => [node.content, ...repostedBy.map(({ username }) => username)].join(" "));
-  return { timeline, texts, stop };
+  return { timeline, texts: () => timeline.get().entries.map(textOf), stop };
 }
 
-for (const [name, open] of Object.entries({ apollo, urql, relay })) {
+for (const [name, open] of Object.entries(CACHES)) {
   const through = async (work: (proxy: Proxy, openAs: (user: User) => Cached) => Promise<void>) => {
     const proxy = await startProxy(URL_OF_API);
     const openAs = (user: User) => {
@@ -160,7 +41,7 @@ for (const [name, open] of Object.entries({ apollo, urql, relay })) {
   test(`${name}: a timeline is what the server returns, though sockets are cut and pages are read`, { skip }, () =>
     through(async (proxy, openAs) => {
       const [reader, writer, second, stranger] = await Promise.all(
-        ["reader", "writer", "second", "stranger"].map(register),
+        ["reader", "writer", "second", "stranger"].map((prefix) => register(prefix)),
       );
       for (const user of [writer, second]) await reader!.follow(user!);
       const posts: string[] = [];
@@ -235,30 +116,6 @@ for (const [name, open] of Object.entries({ apollo, urql, relay })) {
       assert.deepEqual(texts(), await reader.timeline().then((all) => all.slice(0, 8)));
       await timeline.loadMore();
       assert.deepEqual(texts(), await reader.timeline());
-    }),
-  );
-
-  test(`${name}: a timeline is read again if too many events were missed`, { skip }, () =>
-    through(async (proxy, openAs) => {
-      const [reader, writer] = [await register("reader"), await register("writer")];
-      // Each user may publish few posts at a time.
-      const writers = await Promise.all(Array.from({ length: 26 }, () => register("many")));
-      for (const other of [writer, ...writers]) await reader.follow(other);
-      const { texts, stop } = show(openAs(reader));
-      await until(openedIsLive, "a connection");
-      // A library may repeat the last event with the error.
-      await writer.publish("the first");
-      await until(() => texts()[0] === "the first", "an event");
-      proxy.isDown = true;
-      proxy.cut();
-      const publish = async (other: User) => {
-        for (let index = 0; index < 40; index += 1) await other.publish(`one of many ${index}`);
-      };
-      await Promise.all(writers.map(publish));
-      await writer.publish("the last");
-      proxy.isDown = false;
-      await until(() => texts()[0] === "the last", "the newest post");
-      stop();
     }),
   );
 

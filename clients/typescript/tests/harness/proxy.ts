@@ -1,5 +1,5 @@
 // A TCP proxy before a server, which harms WebSockets: it cuts them between two frames, closes them with a code, delivers
-// nothing any more, or rejects connections.
+// nothing any more, or rejects connections. It also withholds responses, or cuts connections before them.
 
 import { connect, createServer, type Socket } from "node:net";
 
@@ -27,14 +27,24 @@ export interface Proxy {
   readonly sockets: number;
   /** The number of WebSockets that are open. */
   readonly open: number;
+  /** The number of requests of all other connections. */
+  readonly requests: number;
+  /** The number of responses that are withheld. */
+  readonly withheld: number;
   /** Cuts each WebSocket after this number of frames of the server; 0 for none. */
   cutAfter: number;
   /** True if connections are rejected. */
   isDown: boolean;
   /** True if nothing is delivered to clients, while connections stay open. */
   isSilent: boolean;
+  /** True if responses are withheld, until they are released. WebSockets go on. */
+  isWithholding: boolean;
+  /** Delivers the responses that are withheld. */
+  release(): void;
   /** Cuts all connections. */
   cut(): void;
+  /** Cuts all connections that are not WebSockets. */
+  cutRequests(): void;
   /** Closes the WebSockets with a code. */
   closeAll(code: number, reason?: string): void;
   stop(): void;
@@ -45,6 +55,7 @@ export async function startProxy(target: string): Promise<Proxy> {
   const { hostname, port, pathname } = new URL(target);
   const clients = new Set<Socket>();
   const webSockets = new Set<Socket>();
+  let withheld: (() => void)[] = [];
   const server = createServer((client) => {
     if (proxy.isDown) return void client.destroy();
     const upstream = connect(Number(port), hostname);
@@ -57,6 +68,7 @@ export async function startProxy(target: string): Promise<Proxy> {
     };
     for (const side of [client, upstream]) side.on("close", end).on("error", end);
     client.pipe(upstream);
+    client.on("data", (chunk) => void (chunk.subarray(0, 5).toString() === "POST " && (proxy.requests += 1)));
     let isUpgraded: boolean | undefined;
     let frames = 0;
     let data: Buffer = Buffer.alloc(0);
@@ -71,11 +83,14 @@ export async function startProxy(target: string): Promise<Proxy> {
           proxy.sockets += 1;
           webSockets.add(client);
         }
-        client.write(data.subarray(0, head + 4));
-        chunk = data.subarray(head + 4);
+        if (isUpgraded) client.write(data.subarray(0, head + 4));
+        chunk = isUpgraded ? data.subarray(head + 4) : data;
         data = Buffer.alloc(0);
       }
-      if (!isUpgraded) return void client.write(chunk);
+      if (!isUpgraded) {
+        const deliver = () => void client.write(chunk);
+        return void (proxy.isWithholding ? withheld.push(deliver) : deliver());
+      }
       data = Buffer.concat([data, chunk]);
       for (let length = frameLength(data); length !== undefined; length = frameLength(data)) {
         client.write(data.subarray(0, length));
@@ -93,11 +108,25 @@ export async function startProxy(target: string): Promise<Proxy> {
     get open() {
       return webSockets.size;
     },
+    requests: 0,
+    get withheld() {
+      return withheld.length;
+    },
     cutAfter: 0,
     isDown: false,
     isSilent: false,
+    isWithholding: false,
+    release() {
+      const due = withheld;
+      withheld = [];
+      for (const deliver of due) deliver();
+    },
     cut() {
       for (const client of [...clients]) client.destroy();
+    },
+    cutRequests() {
+      withheld = [];
+      for (const client of [...clients]) if (!webSockets.has(client)) client.destroy();
     },
     closeAll(code: number, reason = "") {
       for (const client of [...webSockets]) client.end(closeFrame(code, reason));
