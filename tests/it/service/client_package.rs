@@ -13,6 +13,8 @@ fn the_client_package_passes_its_tests_against_a_server() {
     let server = Server::over(&redis, &["--http-trusted-proxies", "127.0.0.1"]);
     let mut tests = Command::new("npm");
     tests.args(["test", "--silent"]).env("FANFOLD_URL", server.url());
+    // They also start servers of their own, to kill them.
+    tests.env("FANFOLD_PROGRAM", env!("CARGO_BIN_EXE_fanfold"));
     tests.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/clients/typescript"));
     let stdout = stdout_of(&mut tests);
     assert!(stdout.contains("\n# skipped 0\n"), "{stdout}");

@@ -24,9 +24,14 @@ export async function until(condition: () => boolean, what: string): Promise<voi
 const address = () => `10.${[0, 0, 0].map(() => Math.floor(Math.random() * 256)).join(".")}`;
 
 /** Executes a document, and returns its data. The server under test trusts this machine as a proxy. */
-export async function ask<Data = Record<string, any>>(query: string, variables = {}, token?: string): Promise<Data> {
+export async function ask<Data = Record<string, any>>(
+  query: string,
+  variables = {},
+  token?: string,
+  url = URL_OF_API,
+): Promise<Data> {
   const authorization: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
-  const response = await fetch(URL_OF_API, {
+  const response = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json", "x-forwarded-for": address(), ...authorization },
     body: JSON.stringify({ query, variables }),
@@ -46,7 +51,8 @@ export interface User {
   login(): Promise<string>;
   follow(other: User): Promise<void>;
   unfollow(other: User): Promise<void>;
-  publish(content: string): Promise<string>;
+  /** Publishes a post once, however often it is called with the same key. */
+  publish(content: string, idempotencyKey?: string): Promise<string>;
   repost(post: string): Promise<void>;
   undoRepost(post: string): Promise<void>;
   delete(post: string): Promise<void>;
@@ -56,11 +62,12 @@ export interface User {
 
 let users = 0;
 
-/** Registers a user with a new name. */
-export async function register(prefix = "user"): Promise<User> {
+/** Registers a user with a new name on a server. */
+export async function register(prefix = "user", url = URL_OF_API): Promise<User> {
+  const askServer = (query: string, variables: object, token?: string) => ask(query, variables, token, url);
   users += 1;
   const name = `${prefix}_${Date.now().toString(36)}_${users}`;
-  const { register } = await ask(
+  const { register } = await askServer(
     "mutation ($input: RegisterInput!) { register(input: $input) { token viewer { user { id } } userErrors { message } } }",
     { input: { username: name, password: PASSWORD, displayName: name } },
   );
@@ -69,7 +76,7 @@ export async function register(prefix = "user"): Promise<User> {
   const change = async (field: string, input: object, selection = "") => {
     const type = field[0]!.toUpperCase() + field.slice(1);
     const document = `mutation ($input: ${type}Input!) { ${field}(input: $input) { ${selection} userErrors { message } } }`;
-    const data = await ask(document, { input }, token);
+    const data = await askServer(document, { input }, token);
     assert.deepEqual(data[field].userErrors, []);
     return data[field];
   };
@@ -79,18 +86,19 @@ export async function register(prefix = "user"): Promise<User> {
     token,
     login: async () => {
       const document = "mutation ($input: LoginInput!) { login(input: $input) { token } }";
-      const { login } = await ask(document, { input: { username: name, password: PASSWORD, label: "" } });
+      const { login } = await askServer(document, { input: { username: name, password: PASSWORD, label: "" } });
       return login.token;
     },
     follow: (other) => change("follow", { userId: other.id }),
     unfollow: (other) => change("unfollow", { userId: other.id }),
-    publish: async (content) => (await change("publish", { content }, "post { id }")).post.id,
+    publish: async (content, idempotencyKey) =>
+      (await change("publish", { content, idempotencyKey }, "post { id }")).post.id,
     repost: (postId) => change("repost", { postId }),
     undoRepost: (postId) => change("undoRepost", { postId }),
     delete: (postId) => change("deletePost", { postId }),
     timeline: async () => {
       const edges = "edges { node { content } repostedBy { username } }";
-      const { viewer } = await ask(`{ viewer { timeline(first: 100) { ${edges} } } }`, {}, token);
+      const { viewer } = await askServer(`{ viewer { timeline(first: 100) { ${edges} } } }`, {}, token);
       return viewer.timeline.edges.map(({ node, repostedBy }: any) =>
         [node.content, ...repostedBy.map(({ username }: { username: string }) => username)].join(" "),
       );
