@@ -8,7 +8,7 @@ import {
   type TypedDocumentNode,
 } from "@urql/core";
 import type { Cache, CacheExchangeOpts, Entity, ResolveInfo, UpdateResolver } from "@urql/exchange-graphcache";
-import type { Operation } from "./document.js";
+import type { Operation, Result } from "./document.js";
 import { appendEntries, applyToEntries, type Entry, type TimelineEvent } from "./entries.js";
 import type { FanfoldError } from "./error.js";
 import type { Fanfold } from "./fanfold.js";
@@ -35,6 +35,14 @@ interface ExchangeContext {
   readonly fanfold?: { connected?(): void };
 }
 
+/** The fields that only some kinds of events have. Without a schema, graphcache expects each of them in all events. */
+const NO_FIELDS = { edge: null, postId: null, userId: null, relation: null };
+
+/** Returns the data of a subscription with all of these fields. */
+const complete = (data: object | null | undefined) =>
+  data &&
+  Object.fromEntries(Object.entries(data).map(([field, event]) => [field, event && { ...NO_FIELDS, ...event }]));
+
 /** Executes all operations with the client: queries and mutations over HTTP, subscriptions over its WebSocket. */
 export const fanfoldExchange = (fanfold: Fanfold): Exchange =>
   subscriptionExchange({
@@ -45,8 +53,9 @@ export const fanfoldExchange = (fanfold: Fanfold): Exchange =>
         const next = (result: object) => sink.next(result as Parameters<typeof sink.next>[0]);
         if (kind === "subscription") {
           const connected = () => (context as ExchangeContext).fanfold?.connected?.();
+          const nextEvent = (result: Result) => next({ ...result, data: complete(result.data as object) });
           // Of errors in a list, the library makes a result with the data of the last event.
-          return { unsubscribe: fanfold.subscribe(operation, { next, error: sink.error, connected }) };
+          return { unsubscribe: fanfold.subscribe(operation, { next: nextEvent, error: sink.error, connected }) };
         }
         // The library distinguishes lists, of errors of a response, from other errors.
         const error = (error: FanfoldError) => sink.error(error.failures.length > 0 ? error.failures : error);

@@ -7,7 +7,7 @@ import WebSocket from "ws";
 
 import { createFanfold, type Fanfold, memoryToken } from "../src/index.js";
 import type { FollowedUser } from "../src/live.js";
-import { type Cached, CACHES, textOf, timelineOf } from "./harness/caches.js";
+import { type Cached, CACHES, textOf, timelineOf, warnings } from "./harness/caches.js";
 import { type Proxy, startProxy } from "./harness/proxy.js";
 import { pause, register, skip, until, URL_OF_API, type User } from "./harness/world.js";
 
@@ -186,3 +186,7 @@ for (const [name, open] of Object.entries(CACHES)) {
 }
 
 const openedIsLive = () => opened.at(-1)!.state.get() === "live";
+
+test("urql has nothing to warn of", () => {
+  assert.deepEqual(warnings, []);
+});

@@ -73,11 +73,15 @@ function apollo(fanfold: Fanfold): Cached {
   };
 }
 
+/** What urql has warned of. */
+export const warnings: string[] = [];
+
 function urql(fanfold: Fanfold): Cached {
+  const logger = (severity: string, message: string) => void (severity === "debug" || warnings.push(message));
   const client = new Client({
     url: fanfold.url,
     preferGetMethod: false,
-    exchanges: [cacheExchange(urqlCache()), fanfoldExchange(fanfold)],
+    exchanges: [cacheExchange(urqlCache({ logger })), fanfoldExchange(fanfold)],
   });
   const binding = urqlBinding(fanfold, client, { follow: FOLLOW as never, unfollow: UNFOLLOW as never });
   return {
