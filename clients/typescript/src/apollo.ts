@@ -9,12 +9,12 @@ import {
 import { print } from "@apollo/client/utilities";
 import type { DocumentNode } from "graphql";
 import { appendEntries, applyToEntries, type Entry, type TimelineEvent } from "./entries.js";
-import { FanfoldError } from "./error.js";
+import { errorOf, FanfoldError } from "./error.js";
 import type { Fanfold } from "./fanfold.js";
+import { createList, listOf } from "./list.js";
 import {
   type Binding,
   createLiveTimeline,
-  errorOf,
   type FollowData,
   type FollowDocuments,
   type FollowedUser,
@@ -154,8 +154,8 @@ export function fanfoldCache(typePolicies: TypePolicies = {}) {
 
 type Query = DocumentNode;
 
-/** Reads a query from the network into the cache. */
-async function read<Data>(client: ApolloClient, query: Query, variables: object): Promise<Data> {
+/** Reads a query from the network into the cache. Fails if there is no data. */
+async function read<Data>(client: ApolloClient, query: Query, variables: object) {
   const { data, error } = await client.query<Data, any>({
     query,
     variables,
@@ -163,7 +163,7 @@ async function read<Data>(client: ApolloClient, query: Query, variables: object)
     errorPolicy: "all",
   });
   if (!data) throw errorOf(error);
-  return data;
+  return { data, error };
 }
 
 /** Follows or unfollows a user: shown at once, and rolled back if the server rejects it. */
@@ -236,7 +236,7 @@ export function apolloBinding(
             : { ...data, viewer: { ...data.viewer, timeline: { ...timeline, edges } } };
         });
       return createLiveTimeline<E, CursorEvent>(fanfold, {
-        fetch: async (after) => pageOf(await read<TimelineData<E>>(client, query, { ...variables, after })),
+        fetch: async (after) => pageOf((await read<TimelineData<E>>(client, query, { ...variables, after })).data),
         read() {
           const { result, complete, missing } = cache.diff<TimelineData<E>>(options);
           if (complete) return result?.viewer?.timeline ?? null;
@@ -257,6 +257,20 @@ export function apolloBinding(
             });
           return () => subscription.unsubscribe();
         },
+      });
+    },
+    list({ query, variables = {}, pageOf: select }) {
+      const options = { query: cache.transformDocument(query), variables, optimistic: true };
+      return createList({
+        async fetch(after) {
+          const { data, error } = await read<any>(client, query, { ...variables, after });
+          return listOf(select(data), error);
+        },
+        read() {
+          const { result, complete } = cache.diff<any>(options);
+          return (complete && select(result)) || null;
+        },
+        watch: (listener) => cache.watch({ ...options, callback: listener }),
       });
     },
     relations: ({ query, events }) =>

@@ -49,3 +49,17 @@ export const unreachable = (cause: unknown, message = "The server cannot be reac
 
 /** Returns the error with which a task has failed. */
 export const failureOf = (cause: unknown): FanfoldError => unreachable(cause, String(cause));
+
+/** The forms in which libraries report errors of a response. */
+interface Combined {
+  readonly errors?: readonly GraphQLFailure[];
+  readonly graphQLErrors?: readonly GraphQLFailure[];
+  readonly networkError?: unknown;
+}
+
+/** Returns the error that a library has reported. */
+export function errorOf(cause: unknown): FanfoldError {
+  const { errors, graphQLErrors = errors, networkError = cause } = (cause ?? {}) as Combined;
+  if (cause instanceof FanfoldError || !graphQLErrors?.length) return failureOf(networkError);
+  return rejection(graphQLErrors);
+}

@@ -1,16 +1,16 @@
 import type { Entry } from "./entries.js";
-import { failureOf, FanfoldError, type GraphQLFailure, rejection } from "./error.js";
+import { rejection } from "./error.js";
 import type { Fanfold, UserError } from "./fanfold.js";
+import { createReader, type List, type ListCache, type ListDocument, type ListPage, type ReadState } from "./list.js";
 import type { RelationChange, RelationState } from "./relation.js";
 import type { RelationEvent } from "./relations.js";
 import type { Shown } from "./shown.js";
-import { createStore, type Store } from "./store.js";
-import type { CursorEvent, EventSink } from "./timeline.js";
+import type { Store } from "./store.js";
+import type { CursorEvent, EventSink, Watch } from "./timeline.js";
 
 /** A page of a home timeline. Select these fields, with those of {@link Entry} and `cursor` in `edges`. */
-export interface TimelinePage<E> {
+export interface TimelinePage<E> extends ListPage {
   readonly edges: readonly E[];
-  readonly pageInfo: { readonly endCursor?: string | null | undefined; readonly hasNextPage: boolean };
   readonly liveCursor?: string | null | undefined;
 }
 
@@ -33,14 +33,11 @@ export interface TimelineDocuments<Query, Events> {
 }
 
 /** A timeline in a cache. */
-export interface TimelineState<E> {
+export interface TimelineState<E> extends ReadState {
   /** The entries of all pages read so far, newest first. */
   readonly entries: readonly E[];
   /** True if there are further pages. */
   readonly hasMore: boolean;
-  readonly isLoading: boolean;
-  /** Why the last read failed; undefined if it succeeded. */
-  readonly error: FanfoldError | undefined;
 }
 
 /** A home timeline in a cache, kept up to date while it has listeners. */
@@ -52,13 +49,7 @@ export interface LiveTimeline<E> extends Store<TimelineState<E>> {
 }
 
 /** How a binding keeps a timeline in its cache. */
-export interface TimelineCache<E, Event> {
-  /** Reads a page from the network into the cache: the first as the list, further ones at its end. Returns the page. */
-  fetch(after: string | null): Promise<TimelinePage<E>>;
-  /** Returns the list in the cache; null if it is not there. Fails if something that was selected is missing. */
-  read(): TimelinePage<E> | null;
-  /** Calls the listener after each change of the list, until the returned function is called. */
-  watch(listener: () => void): () => void;
+export interface TimelineCache<E, Event> extends ListCache<TimelinePage<E>> {
   /** Subscribes to events, and applies each to the cache before it passes it on. */
   subscribe(after: string | null | undefined, sink: EventSink<Event>): () => void;
 }
@@ -68,103 +59,36 @@ export function createLiveTimeline<E extends ListedEntry, Event extends CursorEv
   fanfold: Fanfold,
   cache: TimelineCache<E, Event>,
 ): LiveTimeline<E> {
-  const state = createStore<TimelineState<E>>({ entries: [], hasMore: false, isLoading: true, error: undefined });
-  const change = (changes: Partial<TimelineState<E>>) => state.set({ ...state.get(), ...changes });
-  /** True while the list in the cache is replaced: what was shown stays until all of it is there. */
-  let isReplacing = false;
-  /** The number of reads that run or wait. */
-  let loads = 0;
-  const show = (changes: Partial<TimelineState<E>> = {}) => {
-    try {
-      const page = isReplacing ? null : cache.read();
-      change({ ...changes, ...(page && { entries: page.edges, hasMore: page.pageInfo.hasNextPage }) });
-    } catch (cause) {
-      change({ ...changes, error: errorOf(cause) });
-    }
-  };
-
-  /** Pages are read one after the other. */
-  let reading: Promise<unknown> = Promise.resolve();
-  const inTurn = <Value>(task: () => Promise<Value>): Promise<Value> => {
-    loads += 1;
-    change({ isLoading: true });
-    const result = reading.then(task);
-    const end = (error?: FanfoldError) => {
-      loads -= 1;
-      show({ isLoading: loads > 0, error });
-    };
-    reading = result.then(
-      () => end(),
-      (cause: unknown) => end(errorOf(cause)),
-    );
-    return result;
-  };
-
-  /** Reads pages until one satisfies a condition, or the list ends. */
-  const fetchUntil = async (after: string | null, isEnough: (page: TimelinePage<E>) => boolean) => {
-    const first = await cache.fetch(after);
-    for (let page = first; page.pageInfo.hasNextPage && !isEnough(page);) {
-      page = await cache.fetch(page.pageInfo.endCursor ?? null);
-    }
-    return first;
-  };
-
-  const begin = () =>
-    fanfold.watchTimeline<Event>({
-      read: () =>
-        inTurn(async () => {
-          const { length } = state.get().entries;
-          let count = 0;
-          isReplacing = true;
-          try {
-            const first = await fetchUntil(null, ({ edges }) => (count += edges.length) >= length);
-            count = 0;
-            return first.liveCursor;
-          } finally {
-            // What was read in part would show less than before.
-            isReplacing = count > 0;
-          }
-        }),
-      subscribe: (after, sink) => cache.subscribe(after, sink),
-      apply: () => {},
-      report: (error) => show({ error }),
-    });
-
-  let watch: ReturnType<typeof begin> | undefined;
-  let stopWatching = () => {};
-  let listeners = 0;
-  return {
-    get: state.get,
-    subscribe(listener) {
-      const stop = state.subscribe(listener);
-      listeners += 1;
-      if (listeners === 1) {
-        stopWatching = cache.watch(() => show());
-        watch = begin();
-      }
+  let watch: Watch | undefined;
+  const refresh = () => watch?.refresh();
+  const reader = createReader(
+    cache,
+    (page) => ({ entries: page?.edges ?? [], hasMore: page?.pageInfo.hasNextPage ?? false }),
+    () => {
+      watch = fanfold.watchTimeline<Event>({
+        read: async () => (await reader.replace()).liveCursor,
+        subscribe: (after, sink) => cache.subscribe(after, sink),
+        apply: () => {},
+        report: (error) => reader.show({ error }),
+      });
       return () => {
-        stop();
-        listeners -= 1;
-        if (listeners > 0) return;
-        stopWatching();
         watch?.stop();
         watch = undefined;
       };
     },
-    async loadMore() {
-      if (loads > 0 || !state.get().hasMore) return;
-      // The end of a list that was replaced in part is not the end of what is shown.
-      if (isReplacing) return watch?.refresh();
-      const loadNext = () => {
-        const { entries } = state.get();
-        const keys = new Set(entries.map(({ key }) => key));
-        const isNew = ({ edges }: TimelinePage<E>) => edges.some(({ key }) => !keys.has(key));
-        // The end of the last page may have been removed: continue after what is left.
-        return fetchUntil(entries.at(-1)?.cursor ?? null, isNew);
-      };
-      await fanfold.hold(() => inTurn(loadNext)).catch(() => {});
-    },
-    refresh: () => watch?.refresh(),
+  );
+  // The end of the last page may have been removed: continue after what is left.
+  const after = ({ edges }: TimelinePage<E>) => edges.at(-1)?.cursor;
+  /** A page may have no new entry, but reposts of those that are there. */
+  const hasNew = (list: TimelinePage<E>) => {
+    const keys = new Set(list.edges.map(({ key }) => key));
+    return ({ edges }: TimelinePage<E>) => edges.some(({ key }) => !keys.has(key));
+  };
+  return {
+    get: reader.get,
+    subscribe: reader.subscribe,
+    loadMore: () => fanfold.hold(() => reader.append(after, hasNew, refresh)),
+    refresh,
   };
 }
 
@@ -198,6 +122,8 @@ export interface Binding<Query = any, Events = any> {
   /** The users whose relations are shown. */
   readonly shown: Shown;
   timeline<E extends ListedEntry>(documents: TimelineDocuments<Query, Events>): LiveTimeline<E>;
+  /** Reads an endless list. Missing in libraries that have lists of their own. */
+  list?<Data, Page extends ListPage>(document: ListDocument<Query, Data, Page>): List<Page>;
   /** Keeps the shown relations up to date, until the returned function is called. */
   relations(documents: RelationDocuments<Query, Events>): () => void;
   /** Follows or unfollows a user, shown at once. Returns the errors to show to the user. */
@@ -226,18 +152,4 @@ export function pageOf<E>(data: TimelineData<E> | null | undefined): TimelinePag
   if (page) return page;
   const code = data?.viewer ? "UNAVAILABLE" : "UNAUTHENTICATED";
   throw rejection([{ message: "The data has no `viewer { timeline { … } }`.", extensions: { code } }]);
-}
-
-/** The forms in which libraries report errors of a response. */
-interface Combined {
-  readonly errors?: readonly GraphQLFailure[];
-  readonly graphQLErrors?: readonly GraphQLFailure[];
-  readonly networkError?: unknown;
-}
-
-/** Returns the error that a library has reported. */
-export function errorOf(cause: unknown): FanfoldError {
-  const { errors, graphQLErrors = errors, networkError = cause } = (cause ?? {}) as Combined;
-  if (cause instanceof FanfoldError || !graphQLErrors?.length) return failureOf(networkError);
-  return rejection(graphQLErrors);
 }

@@ -10,10 +10,12 @@ import {
   useState,
   useSyncExternalStore,
 } from "react";
+import type { Document } from "./document.js";
 import { type Held, holdArrivals, splitArrivals } from "./entries.js";
 import { listen } from "./environment.js";
 import type { FanfoldError } from "./error.js";
 import type { UserError } from "./fanfold.js";
+import type { List, ListDocument, ListPage, ListState } from "./list.js";
 import type { Binding, FollowedUser, ListedEntry, LiveTimeline, RelationDocuments, TimelineDocuments } from "./live.js";
 import { isFollowing, isReversible } from "./relation.js";
 import type { Connection } from "./socket.js";
@@ -131,6 +133,31 @@ export function useWaiting<Entry extends ListedEntry>(options: TimelineOptions<E
   return splitArrivals(entries, useStore(held), options.isOwn).waiting;
 }
 
+/** The options of {@link useList}. */
+export interface ListOptions<Data, Page> extends ListDocument<Document<Data, never> | object | string, Data, Page> {}
+
+/** What {@link useList} returns. */
+export type ListReading<Page> = ListState<Page> & Pick<List<Page>, "loadMore" | "refresh" | "retry">;
+
+/**
+ * An endless list, such as the followers of a user: read when the component is mounted, and page by page from then on. What
+ * the cache has of it is shown meanwhile. Not for Relay, which has `usePaginationFragment`.
+ */
+export function useList<Data, Page extends ListPage>({
+  query,
+  variables = {},
+  pageOf,
+}: ListOptions<Data, Page>): ListReading<Page> {
+  const { binding } = useFanfoldContext();
+  const name = JSON.stringify(variables);
+  const list = useMemo(() => {
+    if (!binding.list) throw new Error("The binding has no lists: use those of its library.");
+    return binding.list<Data, Page>({ query, variables, pageOf });
+  }, [binding, query, name]);
+  const { loadMore, refresh, retry } = list;
+  return { ...useStore(list), loadMore, refresh, retry };
+}
+
 /** Keeps the relations of the users shown by {@link useFollow} and {@link useShown} up to date. Use it once. */
 export function useRelations({ query, events }: RelationDocuments<unknown, unknown>): void {
   const { binding } = useFanfoldContext();
@@ -221,6 +248,7 @@ export function useSession() {
   return { isSignedIn: useStore(fanfold.signedIn), signIn: fanfold.signIn, signOut: fanfold.signOut };
 }
 
+export type { List, ListDocument, ListPage, ListState, ReadState } from "./list.js";
 export type {
   Binding,
   FollowDocuments,

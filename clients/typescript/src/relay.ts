@@ -18,12 +18,11 @@ import {
   requestSubscription,
 } from "relay-runtime";
 import { appendEntries, applyToEntries, type Entry, type TimelineEvent } from "./entries.js";
-import { FanfoldError, rejection } from "./error.js";
+import { errorOf, FanfoldError, rejection } from "./error.js";
 import type { Fanfold } from "./fanfold.js";
 import {
   type Binding,
   createLiveTimeline,
-  errorOf,
   type FollowData,
   type FollowDocuments,
   type ListedEntry,

@@ -3,25 +3,25 @@ import {
   type Client,
   type Exchange,
   gql,
-  type OperationResult,
   subscriptionExchange,
   type TypedDocumentNode,
 } from "@urql/core";
 import type { Cache, CacheExchangeOpts, Entity, ResolveInfo, UpdateResolver } from "@urql/exchange-graphcache";
 import type { Operation, Result } from "./document.js";
 import { appendEntries, applyToEntries, type Entry, type TimelineEvent } from "./entries.js";
-import type { FanfoldError } from "./error.js";
+import { errorOf, type FanfoldError } from "./error.js";
 import type { Fanfold } from "./fanfold.js";
+import { createList, type ListCache, listOf } from "./list.js";
 import {
   type Binding,
   createLiveTimeline,
-  errorOf,
   type FollowData,
   type FollowDocuments,
   type ListedEntry,
   pageOf,
   type TimelineData,
   type TimelineDocuments,
+  type TimelinePage,
   userErrorsOf,
   watchShown,
 } from "./live.js";
@@ -238,12 +238,41 @@ export function fanfoldCache(own: CacheExchangeOpts = {}): CacheExchangeOpts {
 /** A document of urql, or its text. */
 export type Query = TypedDocumentNode<any, any> | string;
 
-/** Reads a query from the network into the cache. */
-async function read<Data>(client: Client, query: Query, variables: AnyVariables): Promise<Data> {
+/** Reads a query from the network into the cache. Fails if there is no data. */
+async function read<Data>(client: Client, query: Query, variables: AnyVariables) {
   const { data, error } = await client.query(query, variables, { requestPolicy: "network-only" }).toPromise();
   if (!data) throw errorOf(error);
-  return data as Data;
+  return { data: data as Data, error };
 }
+
+const IN_CACHE = { requestPolicy: "cache-only" } as const;
+
+/**
+ * Returns how a list is read into the cache, and from it.
+ *
+ * @param listOf Returns the list in the data of a response. Fails if it is not there.
+ * @param shownOf Returns the list in the data in the cache.
+ * @param data The data in the cache at the beginning.
+ */
+const listIn = <Data, Page>(
+  client: Client,
+  query: Query,
+  variables: AnyVariables,
+  listOf: (data: Data, error: unknown) => Page,
+  shownOf: (data: Data) => Page | null | undefined,
+  data?: Data,
+): ListCache<Page> => ({
+  async fetch(after) {
+    const { data, error } = await read<Data>(client, query, after === null ? variables : { ...variables, after });
+    return listOf(data, error);
+  },
+  read: () => (data && shownOf(data)) ?? null,
+  watch: (listener) =>
+    client.query<Data>(query, variables, IN_CACHE).subscribe((result) => {
+      data = result.data;
+      listener();
+    }).unsubscribe,
+});
 
 /** Subscribes to the events of a field, which the cache applies. */
 const subscribe = <E>(
@@ -273,20 +302,14 @@ export function urqlBinding(
     fanfold,
     shown,
     timeline<E extends ListedEntry>({ query, events, variables = {} }: TimelineDocuments<Query, Query>) {
-      let data: TimelineData<E> | undefined;
       return createLiveTimeline<E, CursorEvent>(fanfold, {
-        fetch: async (after) =>
-          pageOf(await read<TimelineData<E>>(client, query, after === null ? variables : { ...variables, after })),
-        read: () => data?.viewer?.timeline ?? null,
-        watch: (listener) =>
-          client
-            .query(query, variables, { requestPolicy: "cache-only" })
-            .subscribe((result: OperationResult<TimelineData<E>>) => {
-              data = result.data ?? undefined;
-              listener();
-            }).unsubscribe,
+        ...listIn<TimelineData<E>, TimelinePage<E>>(client, query, variables, pageOf, (data) => data.viewer?.timeline),
         subscribe: (after, sink) => subscribe(client, events, { ...variables, after }, "timeline", sink),
       });
+    },
+    list({ query, variables = {}, pageOf: select }) {
+      const data = client.readQuery(query, variables, IN_CACHE)?.data;
+      return createList(listIn(client, query, variables, (data, error) => listOf(select(data), error), select, data));
     },
     relations: ({ query, events }) =>
       watchShown(fanfold, shown, {
@@ -302,4 +325,4 @@ export function urqlBinding(
   };
 }
 
-export { errorOf } from "./live.js";
+export { errorOf } from "./error.js";

@@ -128,6 +128,23 @@ for (const [name, openCache] of Object.entries(CACHES)) {
     assert.deepEqual(texts(), await reader.timeline());
   });
 
+  test(`${name}: a list is read again as far as it is shown`, { skip }, async () => {
+    const { reader, timeline, texts, lengths } = await openTimeline(17);
+    for (const length of [10, 15]) {
+      await timeline.loadMore();
+      assert.equal(texts().length, length);
+    }
+    lengths.length = 0;
+    timeline.refresh();
+    await until(() => !timeline.get().isLoading, "the list");
+    assert.deepEqual(
+      lengths.filter((length) => length !== 15),
+      [],
+    );
+    await timeline.loadMore();
+    assert.deepEqual(texts(), await reader.timeline());
+  });
+
   test(`${name}: the state of a timeline has its own fields only`, { skip }, async () => {
     const { timeline, writer, texts } = await openTimeline(1);
     await writer.publish("live");

@@ -6,22 +6,28 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
 import { ApolloClient, gql, InMemoryCache } from "@apollo/client";
+import { Client } from "@urql/core";
+import { cacheExchange } from "@urql/exchange-graphcache";
 import { act, StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import WebSocket from "ws";
 
 import { apolloBinding, fanfoldCache, fanfoldLink } from "../src/apollo.js";
-import { createFanfold, localToken, type TokenStore } from "../src/index.js";
+import { createFanfold, type Fanfold, localToken, memoryToken, type TokenStore } from "../src/index.js";
 import {
+  type Binding,
   FanfoldProvider,
   type FollowedUser,
   type ListedEntry,
+  type ListReading,
   useConnection,
   useFollow,
+  useList,
   useSession,
   useTimeline,
   useWaiting,
 } from "../src/react.js";
+import { fanfoldCache as urqlCache, fanfoldExchange, urqlBinding } from "../src/urql.js";
 import { EVENTS, FOLLOW, HOME, UNFOLLOW } from "./documents.js";
 import { startProxy } from "./harness/proxy.js";
 import { pause, register, skip, URL_OF_API, type User } from "./harness/world.js";
@@ -213,3 +219,99 @@ test("the browser's being online connects at once", { skip }, async () => {
   assert.ok(Date.now() - begun < 1_000);
   proxy.stop();
 });
+
+const FOLLOWERS_PAGE = "nodes { id username } pageInfo { endCursor hasNextPage }";
+const FOLLOWERS = `query Followers($id: ID!, $after: String) {
+  node(id: $id) { __typename id ... on User { followers(first: 2, after: $after) { ${FOLLOWERS_PAGE} } } }
+}`;
+
+interface Followers {
+  node: { followers?: { nodes: { id: string; username: string }[]; pageInfo: { hasNextPage: boolean } } } | null;
+}
+
+const OPENERS: Record<string, (fanfold: Fanfold) => [Binding, unknown]> = {
+  apollo(fanfold) {
+    const client = new ApolloClient({ cache: new InMemoryCache(fanfoldCache()), link: fanfoldLink(fanfold) });
+    return [apolloBinding(fanfold, client, { follow: gql(FOLLOW), unfollow: gql(UNFOLLOW) }), gql(FOLLOWERS)];
+  },
+  urql(fanfold) {
+    const exchanges = [cacheExchange(urqlCache()), fanfoldExchange(fanfold)];
+    const client = new Client({ url: fanfold.url, preferGetMethod: false, exchanges });
+    return [urqlBinding(fanfold, client, { follow: FOLLOW as never, unfollow: UNFOLLOW as never }), FOLLOWERS];
+  },
+};
+
+for (const [name, openBinding] of Object.entries(OPENERS)) {
+  test(`${name}: a list grows page by page, and stays while it is read again`, { skip }, async () => {
+    const [reader, ...followers] = await Promise.all(Array.from({ length: 6 }, () => register()));
+    for (const follower of followers) await follower!.follow(reader!);
+    const names = followers.map((follower) => follower!.name).reverse();
+    const proxy = await startProxy(URL_OF_API);
+    const fanfold = createFanfold({ url: proxy.url, token: memoryToken(reader!.token), webSocket: WebSocket });
+    const [binding, query] = openBinding(fanfold);
+    const renders: string[] = [];
+    let list: ListReading<NonNullable<NonNullable<Followers["node"]>["followers"]>> | undefined;
+    function List({ id }: { id: string }) {
+      list = useList({ query: query as string, variables: { id }, pageOf: ({ node }: Followers) => node?.followers });
+      renders.push(`${list.page?.nodes.length} ${list.isLoading}`);
+      return null;
+    }
+    const root = createRoot(document.createElement("div"));
+    ends.push(() => {
+      act(() => root.unmount());
+      fanfold.close();
+      proxy.stop();
+    });
+    const render = (id?: string) =>
+      act(() =>
+        root.render(
+          <FanfoldProvider binding={binding}>{id !== undefined && <List key={id} id={id} />}</FanfoldProvider>,
+        ),
+      );
+    const reach = async (condition: () => boolean, what: string) => {
+      for (let attempt = 0; !condition(); attempt += 1) {
+        assert.ok(attempt < 2_000, `${what}: ${JSON.stringify(list)}`);
+        await act(() => pause(5));
+      }
+    };
+    const shown = () => list!.page?.nodes.map(({ username }) => username) ?? [];
+    const isRead = (count: number) => () => !list!.isLoading && shown().length === count;
+
+    render(reader!.id);
+    assert.deepEqual([list!.page, list!.hasMore, list!.isLoading], [undefined, undefined, true]);
+    await reach(isRead(2), "the first page");
+    act(() => list!.loadMore());
+    await reach(isRead(4), "the second page");
+    assert.equal(list!.hasMore, true);
+
+    // What has failed is repeated.
+    proxy.isDown = true;
+    proxy.cut();
+    act(() => list!.loadMore());
+    await reach(() => list!.error !== undefined, "an error");
+    assert.deepEqual(shown(), names.slice(0, 4));
+    proxy.isDown = false;
+    act(() => list!.retry());
+    await reach(isRead(5), "the last page");
+    assert.deepEqual([list!.hasMore, list!.error], [false, undefined]);
+
+    // Shown at once when it is opened again, and read as far as before.
+    render();
+    await act(() => pause(50));
+    renders.length = 0;
+    const late = await register();
+    await late.follow(reader!);
+    render(reader!.id);
+    assert.equal(renders[0], "5 true");
+    await reach(() => !list!.isLoading && shown()[0] === late.name, "the list");
+    assert.ok(
+      renders.every((text) => Number(text.split(" ")[0]) >= 5),
+      `${renders}`,
+    );
+    assert.deepEqual(shown(), [late.name, ...names]);
+
+    render("none");
+    await reach(() => list!.error !== undefined, "an error of the server");
+    assert.equal(list!.error!.isTransient, false);
+  });
+}
