@@ -20,7 +20,10 @@ export interface FanfoldOptions {
   readonly timeout?: number;
   /** Turns documents into text: `print` of graphql. Only needed for documents that are syntax trees without their text. */
   readonly print?: (document: never) => string;
-  /** The WebSocket class, where there is no global one. */
+  /**
+   * The WebSocket class, where there is no global one. That of `ws` ends the program when a socket is closed while it
+   * connects: pass a subclass whose sockets have a listener for `error`.
+   */
   readonly webSocket?: unknown;
 }
 

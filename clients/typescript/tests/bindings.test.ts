@@ -3,12 +3,11 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
-import WebSocket from "ws";
-
 import { createFanfold, type Fanfold, memoryToken } from "../src/index.js";
 import type { FollowedUser } from "../src/live.js";
 import { type Cached, CACHES, textOf, timelineOf, warnings } from "./harness/caches.js";
 import { type Proxy, startProxy } from "./harness/proxy.js";
+import { QuietWebSocket } from "./harness/socket.js";
 import { pause, register, skip, until, URL_OF_API, type User } from "./harness/world.js";
 
 const opened: Fanfold[] = [];
@@ -27,7 +26,7 @@ for (const [name, open] of Object.entries(CACHES)) {
   const through = async (work: (proxy: Proxy, openAs: (user: User) => Cached) => Promise<void>) => {
     const proxy = await startProxy(URL_OF_API);
     const openAs = (user: User) => {
-      const fanfold = createFanfold({ url: proxy.url, token: memoryToken(user.token), webSocket: WebSocket });
+      const fanfold = createFanfold({ url: proxy.url, token: memoryToken(user.token), webSocket: QuietWebSocket });
       opened.push(fanfold);
       return open(fanfold);
     };

@@ -4,8 +4,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import WebSocket from "ws";
-
 import {
   applicationToken,
   applyToEntries,
@@ -19,6 +17,7 @@ import { EVENTS, HOME } from "./documents.js";
 import { CACHES, type Shown, textOf, timelineOf } from "./harness/caches.js";
 import { type Proxy, startProxy } from "./harness/proxy.js";
 import { type OwnServer, skipServer, startServer } from "./harness/server.js";
+import { QuietWebSocket } from "./harness/socket.js";
 import { ask, pause, register, skip, until, URL_OF_API, type User } from "./harness/world.js";
 
 /** Shows a home timeline without a cache. */
@@ -74,7 +73,12 @@ async function openPage(
 ): Promise<Page> {
   const proxy = await startProxy(url);
   const source = async () => token();
-  const fanfold = createFanfold({ url: proxy.url, token: applicationToken(source), keepAlive, webSocket: WebSocket });
+  const fanfold = createFanfold({
+    url: proxy.url,
+    token: applicationToken(source),
+    keepAlive,
+    webSocket: QuietWebSocket,
+  });
   const entries = CLIENTS[name](fanfold);
   const texts = () => entries.get().map(textOf);
   const arrived: string[] = [];

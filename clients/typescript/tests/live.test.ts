@@ -3,8 +3,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
-import WebSocket from "ws";
-
 import {
   applicationToken,
   applyToEntries,
@@ -17,6 +15,7 @@ import {
   memoryToken,
 } from "../src/index.js";
 import { type Proxy, startProxy } from "./harness/proxy.js";
+import { QuietWebSocket } from "./harness/socket.js";
 import { ask, PASSWORD, pause, register, skip, until, URL_OF_API, type User } from "./harness/world.js";
 
 const EDGE = "cursor key positions listedAt repostedBy { id username } node { id content }";
@@ -49,7 +48,7 @@ after(() => {
 });
 
 function open(options: Partial<FanfoldOptions> & { url: string }): Fanfold {
-  const fanfold = createFanfold({ webSocket: WebSocket, ...options });
+  const fanfold = createFanfold({ webSocket: QuietWebSocket, ...options });
   opened.push(fanfold);
   return fanfold;
 }

@@ -5,8 +5,6 @@ import { changeInOtherTab, close } from "./harness/dom.js";
 import assert from "node:assert/strict";
 import { after, mock, test } from "node:test";
 
-import WebSocket from "ws";
-
 import { createBackoff } from "../src/backoff.js";
 import {
   applicationToken,
@@ -20,6 +18,7 @@ import {
 import { EVENTS, HOME, RELATION_EVENTS, RELATIONS } from "./documents.js";
 import { CACHES, textOf, timelineOf } from "./harness/caches.js";
 import { type Proxy, startProxy } from "./harness/proxy.js";
+import { QuietWebSocket } from "./harness/socket.js";
 import { pause, register, skip, until, URL_OF_API, type User } from "./harness/world.js";
 
 const ends: (() => unknown)[] = [close];
@@ -28,7 +27,7 @@ after(async () => {
 });
 
 function open(options: Partial<FanfoldOptions> & { url: string }): Fanfold {
-  const fanfold = createFanfold({ webSocket: WebSocket, ...options });
+  const fanfold = createFanfold({ webSocket: QuietWebSocket, ...options });
   ends.push(fanfold.close);
   return fanfold;
 }

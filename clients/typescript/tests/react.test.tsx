@@ -10,7 +10,6 @@ import { Client } from "@urql/core";
 import { cacheExchange } from "@urql/exchange-graphcache";
 import { act, StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import WebSocket from "ws";
 
 import { apolloBinding, fanfoldCache, fanfoldLink } from "../src/apollo.js";
 import { createFanfold, type Fanfold, localToken, memoryToken, type TokenStore } from "../src/index.js";
@@ -30,6 +29,7 @@ import {
 import { fanfoldCache as urqlCache, fanfoldExchange, urqlBinding } from "../src/urql.js";
 import { EVENTS, FOLLOW, HOME, UNFOLLOW } from "./documents.js";
 import { startProxy } from "./harness/proxy.js";
+import { QuietWebSocket } from "./harness/socket.js";
 import { pause, register, skip, URL_OF_API, type User } from "./harness/world.js";
 
 interface Entry extends ListedEntry {
@@ -94,7 +94,7 @@ after(async () => {
 });
 
 function openPage(url: string, token: TokenStore) {
-  const fanfold = createFanfold({ url, token, webSocket: WebSocket });
+  const fanfold = createFanfold({ url, token, webSocket: QuietWebSocket });
   const client = new ApolloClient({ cache: new InMemoryCache(fanfoldCache()), link: fanfoldLink(fanfold) });
   const binding = apolloBinding(fanfold, client, { follow: gql(FOLLOW), unfollow: gql(UNFOLLOW) });
   const element = document.createElement("div");
@@ -247,7 +247,7 @@ for (const [name, openBinding] of Object.entries(OPENERS)) {
     for (const follower of followers) await follower!.follow(reader!);
     const names = followers.map((follower) => follower!.name).reverse();
     const proxy = await startProxy(URL_OF_API);
-    const fanfold = createFanfold({ url: proxy.url, token: memoryToken(reader!.token), webSocket: WebSocket });
+    const fanfold = createFanfold({ url: proxy.url, token: memoryToken(reader!.token), webSocket: QuietWebSocket });
     const [binding, query] = openBinding(fanfold);
     const renders: string[] = [];
     let list: ListReading<NonNullable<NonNullable<Followers["node"]>["followers"]>> | undefined;

@@ -6,9 +6,9 @@ import assert from "node:assert/strict";
 
 import { act, type FunctionComponent } from "react";
 import { createRoot } from "react-dom/client";
-import WebSocket from "ws";
 
 import type { Entry } from "../../src/entries.js";
+import { QuietWebSocket } from "../harness/socket.js";
 import { ask, PASSWORD, pause, register } from "../harness/world.js";
 
 /** The number of entries of a page of the app's timeline. */
@@ -16,7 +16,7 @@ const PAGE = 20;
 /** Timeout of a condition, in milliseconds: the machine may be busy with other tests. */
 const TIMEOUT = 60_000;
 
-Object.assign(globalThis, { WebSocket });
+Object.assign(globalThis, { WebSocket: QuietWebSocket });
 // The paths are variables: the app is not there when the types of this program are checked.
 const file = (path: string) => import(new URL(`generated/src/${path}`, import.meta.url).href);
 const { App } = (await file("App.tsx")) as { App: FunctionComponent };
