@@ -181,7 +181,7 @@ const SCENARIOS: Record<string, Scenario> = {
     disturb: ({ pages, publish }) => down(pages, () => publish(3, "down")),
   },
   "a connection over which nothing arrives any more": {
-    keepAlive: 800,
+    keepAlive: 1_000,
     async disturb({ pages, publish }) {
       for (const { proxy } of pages) proxy.isSilent = true;
       const contents = await publish(2, "silent");

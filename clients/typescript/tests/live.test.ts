@@ -144,10 +144,10 @@ test("a fault of the client ends a subscription, with the reason", { skip }, () 
 test("pings keep a connection without events, until the client is closed", { skip }, () =>
   through(async (proxy) => {
     const [reader] = await pair();
-    const fanfold = open({ url: proxy.url, token: memoryToken(reader.token), keepAlive: 400 });
+    const fanfold = open({ url: proxy.url, token: memoryToken(reader.token), keepAlive: 1_500 });
     show(fanfold);
     await until(() => fanfold.state.get() === "live", "a connection");
-    await pause(1_500);
+    await pause(3_000);
     assert.equal(proxy.sockets, 1);
     fanfold.close();
     assert.equal(fanfold.state.get(), "idle");
