@@ -9,3 +9,12 @@ export class QuietWebSocket extends WebSocket {
     this.on("error", () => {});
   }
 }
+
+/** Returns the class with a listener to all messages that arrive. */
+export const listeningSocket = (listener: (message: any) => void) =>
+  class extends QuietWebSocket {
+    constructor(url: string, protocols?: string | string[]) {
+      super(url, protocols);
+      this.on("message", (data) => listener(JSON.parse(String(data))));
+    }
+  };
