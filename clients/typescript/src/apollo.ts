@@ -146,6 +146,10 @@ export function fanfoldCache(typePolicies: TypePolicies = {}) {
   // What moderators see exists once, and is merged.
   policies["Viewer"]!.fields = { moderation: { merge: true }, ...policies["Viewer"]!.fields };
   for (const [type, field] of Object.entries(KEY_FIELDS)) policies[type] = { keyFields: [field] };
+  // Each event takes the place of the last.
+  for (const type of [...POSSIBLE_TYPES.RelationEvent, ...POSSIBLE_TYPES.TimelineEvent]) {
+    policies[type] = { merge: false, ...typePolicies[type] };
+  }
   return {
     possibleTypes: Object.fromEntries(Object.entries(POSSIBLE_TYPES).map(([type, types]) => [type, [...types]])),
     typePolicies: { ...typePolicies, ...policies },

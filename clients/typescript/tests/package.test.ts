@@ -95,7 +95,7 @@ test("the app of the pages compiles, with the package as it is published", () =>
 });
 
 test("the app of the pages is live", { skip }, () => {
-  run("--import", "tsx", "tests/guide/play.tsx");
+  run("--conditions=development", "--import", "tsx", "tests/guide/play.tsx");
 });
 
 const schema = buildSchema(readFileSync(`${ROOT}../../schema.graphql`, "utf8"));

@@ -1,6 +1,7 @@
 // The hooks in a page, against a real server.
 
 import { changeInOtherTab, close, report, scrollTo } from "./harness/dom.js";
+import "./harness/warnings.js";
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -280,14 +281,14 @@ for (const [name, openBinding] of Object.entries(OPENERS)) {
     render(reader!.id);
     assert.deepEqual([list!.page, list!.hasMore, list!.isLoading], [undefined, undefined, true]);
     await reach(isRead(2), "the first page");
-    act(() => list!.loadMore());
+    act(() => void list!.loadMore());
     await reach(isRead(4), "the second page");
     assert.equal(list!.hasMore, true);
 
     // What has failed is repeated.
     proxy.isDown = true;
     proxy.cut();
-    act(() => list!.loadMore());
+    act(() => void list!.loadMore());
     await reach(() => list!.error !== undefined, "an error");
     assert.deepEqual(shown(), names.slice(0, 4));
     proxy.isDown = false;

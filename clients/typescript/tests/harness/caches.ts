@@ -1,7 +1,9 @@
 // The caches with their bindings, and what a page does with them.
 
+import "./warnings.js";
+
 import { ApolloClient, gql, InMemoryCache } from "@apollo/client";
-import { Client } from "@urql/core";
+import { Client, type RequestPolicy } from "@urql/core";
 import { cacheExchange } from "@urql/exchange-graphcache";
 import * as Relay from "relay-runtime";
 
@@ -36,8 +38,8 @@ export interface Cached {
   documents: { home: unknown; events: unknown; relations: unknown; relationEvents: unknown };
   /** Reads a user from the network, and watches them in the cache. */
   profile(id: string, listener: (user: FollowedUser) => void): Promise<unknown>;
-  /** Reads the followers of a user page by page, and returns the ids of the list in the cache. */
-  followers?(id: string): Promise<string[]>;
+  /** Reads the followers of a user from the first page on, and returns the ids of the list in the cache. */
+  followers?(id: string, pages: number): Promise<string[]>;
 }
 
 function apollo(fanfold: Fanfold): Cached {
@@ -59,12 +61,12 @@ function apollo(fanfold: Fanfold): Cached {
           resolve(data);
         }),
       ),
-    async followers(id) {
+    async followers(id, pages) {
       const query = client.watchQuery<any, any>({ query: gql(FOLLOWERS), variables: { id } });
       query.subscribe({});
       let { data } = await query.refetch();
-      for (let page = data!.node.followers; page.pageInfo.hasNextPage; page = data!.node.followers) {
-        ({ data } = await query.fetchMore({ variables: { after: page.pageInfo.endCursor } }));
+      for (let page = 2; page <= pages; page += 1) {
+        ({ data } = await query.fetchMore({ variables: { after: data!.node.followers.pageInfo.endCursor } }));
       }
       return client.cache
         .readQuery<any>({ query: gql(FOLLOWERS), variables: { id } })
@@ -73,15 +75,11 @@ function apollo(fanfold: Fanfold): Cached {
   };
 }
 
-/** What urql has warned of. */
-export const warnings: string[] = [];
-
 function urql(fanfold: Fanfold): Cached {
-  const logger = (severity: string, message: string) => void (severity === "debug" || warnings.push(message));
   const client = new Client({
     url: fanfold.url,
     preferGetMethod: false,
-    exchanges: [cacheExchange(urqlCache({ logger })), fanfoldExchange(fanfold)],
+    exchanges: [cacheExchange(urqlCache()), fanfoldExchange(fanfold)],
   });
   const binding = urqlBinding(fanfold, client, { follow: FOLLOW as never, unfollow: UNFOLLOW as never });
   return {
@@ -94,11 +92,12 @@ function urql(fanfold: Fanfold): Cached {
           resolve(data);
         }),
       ),
-    async followers(id) {
-      const read = async (after?: string) =>
-        (await client.query<any>(FOLLOWERS, { id, after }).toPromise()).data.node.followers;
-      for (let page = await read(); page.pageInfo.hasNextPage; page = await read(page.pageInfo.endCursor));
-      return (await read()).edges.map((edge: any) => edge.node.id);
+    async followers(id, pages) {
+      const read = async (after?: string, requestPolicy: RequestPolicy = "network-only") =>
+        (await client.query<any>(FOLLOWERS, { id, after }, { requestPolicy }).toPromise()).data.node.followers;
+      let last = await read();
+      for (let page = 2; page <= pages; page += 1) last = await read(last.pageInfo.endCursor);
+      return (await read(undefined, "cache-only")).edges.map((edge: any) => edge.node.id);
     },
   };
 }
