@@ -147,6 +147,7 @@ export function createReader<Page extends ListPage, Shown extends object>(
     ): Promise<void> {
       if (state.get().isLoading || !shown?.pageInfo.hasNextPage) return;
       if (isReplacing) return refresh();
+      state.set({ ...state.get(), error: undefined });
       await inTurn(() => fetchUntil(after(shown!) ?? null, isEnough(shown!))).catch(() => {});
     },
   };
@@ -162,8 +163,11 @@ export interface ListState<Page> extends ReadState {
 
 /** An endless list in a cache, read again when it gets its first listener, as far as it was read before. */
 export interface List<Page> extends Store<ListState<Page>> {
-  /** Reads the next page. */
-  loadMore(): void;
+  /**
+   * Reads the next page, unless there is none, or the list is read already. Never rejects: a failure is the `error` of the
+   * state until the next call. Stays the same function.
+   */
+  readonly loadMore: () => Promise<void>;
   /** Reads the list again, as far as it was read before. */
   refresh(): void;
   /** Repeats the last read, which has failed. */
@@ -189,9 +193,9 @@ export function createList<Page extends ListPage>(cache: ListCache<Page>): List<
   const loadMore = () => {
     retry = loadMore;
     const isEnough = () => () => true;
-    void reader.append(({ pageInfo }) => pageInfo.endCursor, isEnough, refresh);
+    return reader.append(({ pageInfo }) => pageInfo.endCursor, isEnough, refresh);
   };
-  let retry = refresh;
+  let retry: () => unknown = refresh;
   const reader = createReader(
     cache,
     (page) => ({ page: page ?? undefined, hasMore: page?.pageInfo.hasNextPage }),
@@ -202,5 +206,5 @@ export function createList<Page extends ListPage>(cache: ListCache<Page>): List<
   );
   // What was read before is shown at once.
   reader.show();
-  return { get: reader.get, subscribe: reader.subscribe, loadMore, refresh, retry: () => retry() };
+  return { get: reader.get, subscribe: reader.subscribe, loadMore, refresh, retry: () => void retry() };
 }

@@ -42,10 +42,10 @@ export interface TimelineState<E> extends ReadState {
 
 /** A home timeline in a cache, kept up to date while it has listeners. */
 export interface LiveTimeline<E> extends Store<TimelineState<E>> {
-  /** Reads the next page. */
-  loadMore(): Promise<void>;
+  /** As {@link List.loadMore}. */
+  readonly loadMore: () => Promise<void>;
   /** Reads the timeline again, as far as it was read before. */
-  refresh(): void;
+  readonly refresh: () => void;
 }
 
 /** How a binding keeps a timeline in its cache. */
