@@ -21,8 +21,10 @@ import { isFollowing, isReversible } from "./relation.js";
 import type { Connection } from "./socket.js";
 import { createStore, type Store, type WritableStore } from "./store.js";
 
-/** The scroll position, in pixels, up to which the user is at the top. */
+/** The scroll position of the window, in pixels, up to which the user is at the top. */
 const TOP = 80;
+
+const isWindowAtTop = (): boolean => !(globalThis.scrollY > TOP);
 
 /** A timeline that components share, and its entries that are held. */
 interface Shared {
@@ -72,6 +74,12 @@ function useShared({ query, events, variables = {} }: TimelineDocuments<unknown,
 export interface TimelineOptions<Entry> extends TimelineDocuments<unknown, unknown> {
   /** Returns true for entries that are shown at once while others wait, such as the viewer's own posts. */
   readonly isOwn?: (entry: Entry) => boolean;
+  /**
+   * Returns true while the user is at the top, where new entries appear at once. Called whenever the window or an element
+   * is scrolled. By default, the scroll position of the window counts: pass this if the timeline is in an element that
+   * scrolls, such as `() => (list.current?.scrollTop ?? 0) < 80`.
+   */
+  readonly isAtTop?: () => boolean;
 }
 
 /** What {@link useTimeline} returns. */
@@ -84,9 +92,10 @@ export interface Timeline<Entry> {
   reveal(): void;
   /** True if there are further pages. */
   readonly hasMore: boolean;
-  loadMore(): void;
+  /** As {@link LiveTimeline.loadMore}. */
+  readonly loadMore: LiveTimeline<Entry>["loadMore"];
   /** Reads the timeline again, as far as it was read before: no event reports that a post was edited. */
-  refresh(): void;
+  readonly refresh: LiveTimeline<Entry>["refresh"];
   readonly isLoading: boolean;
   readonly error: FanfoldError | undefined;
 }
@@ -100,13 +109,17 @@ export function useTimeline<Entry extends ListedEntry>(options: TimelineOptions<
   const state = useStore(timeline as LiveTimeline<Entry>);
   const split = splitArrivals(state.entries, useStore(held), options.isOwn);
   const first = split.shown[0]?.key;
+  const isAtTop = useRef(isWindowAtTop);
+  useEffect(() => {
+    isAtTop.current = options.isAtTop ?? isWindowAtTop;
+  });
 
   useEffect(() => {
     const hold = () => {
       const { entries } = timeline.get();
       if (held.get() === null && entries.length > 0) held.set(holdArrivals(entries));
     };
-    const update = () => (globalThis.scrollY > TOP ? hold() : held.set(null));
+    const update = () => (isAtTop.current() ? held.set(null) : hold());
     update();
     const stop = listen("scroll", update);
     // While another page is shown, all new entries wait.
@@ -121,7 +134,7 @@ export function useTimeline<Entry extends ListedEntry>(options: TimelineOptions<
     entries: split.shown,
     waiting: split.waiting,
     reveal: useCallback(() => held.set(null), [held]),
-    loadMore: useCallback(() => void timeline.loadMore(), [timeline]),
+    loadMore: timeline.loadMore,
     refresh: timeline.refresh,
   };
 }
@@ -181,7 +194,7 @@ export interface FollowButton {
   /** Changes the relation, which is shown at once in the whole page. */
   toggle(): Promise<void>;
   readonly isUnderWay: boolean;
-  /** Why the last change was rejected, as a sentence. */
+  /** Why the last change was rejected, as a sentence; undefined once the relation has changed. */
   readonly error: string | undefined;
   readonly userErrors: readonly UserError[];
 }
@@ -208,10 +221,13 @@ function actionOf({ relation }: FollowedUser): FollowAction {
 export function useFollow(user: FollowedUser): FollowButton {
   const { binding } = useFanfoldContext();
   const [isUnderWay, setUnderWay] = useState(false);
-  const [failure, setFailure] = useState<{ message: string; userErrors: readonly UserError[] }>();
+  const [failure, setFailure] = useState<{ of: FollowAction; message: string; userErrors: readonly UserError[] }>();
   const isBusy = useRef(false);
   useShown(user.id);
   const action = actionOf(user);
+  // A failure is about the relation as it was, which the cache may restore after the failure: it ends when that changes.
+  const current = failure?.of === action ? failure : undefined;
+  useEffect(() => current && (() => setFailure(undefined)), [current]);
 
   const toggle = async () => {
     if (isBusy.current) return;
@@ -222,9 +238,9 @@ export function useFollow(user: FollowedUser): FollowButton {
     try {
       const userErrors = await binding.follow(change, user);
       const message = userErrors.map(({ message }) => message).join(" ");
-      if (userErrors.length > 0) setFailure({ message, userErrors });
+      if (userErrors.length > 0) setFailure({ of: action, message, userErrors });
     } catch (error) {
-      setFailure({ message: (error as FanfoldError).message, userErrors: [] });
+      setFailure({ of: action, message: (error as FanfoldError).message, userErrors: [] });
     }
     isBusy.current = false;
     setUnderWay(false);
@@ -234,8 +250,8 @@ export function useFollow(user: FollowedUser): FollowButton {
     label: LABELS[action],
     toggle,
     isUnderWay,
-    error: failure?.message,
-    userErrors: failure?.userErrors ?? [],
+    error: current?.message,
+    userErrors: current?.userErrors ?? [],
   };
 }
 
