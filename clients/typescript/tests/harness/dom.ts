@@ -16,6 +16,31 @@ const globals = {
 for (const [name, value] of Object.entries(globals)) Object.defineProperty(globalThis, name, { value });
 Object.defineProperty(globalThis, "scrollY", { get: () => window.scrollY });
 
+/** Returns true for elements that the user sees, which the window cannot compute without a layout. */
+let isSeen: (element: Element) => boolean = () => false;
+const observers = new Set<() => void>();
+
+class Observer {
+  #report: (() => void) | undefined;
+  constructor(readonly callback: (entries: { isIntersecting: boolean }[]) => void) {}
+  observe(element: Element): void {
+    const report = () => observers.has(report) && this.callback([{ isIntersecting: isSeen(element) }]);
+    observers.add(report);
+    this.#report = report;
+    setTimeout(report);
+  }
+  disconnect(): void {
+    if (this.#report) observers.delete(this.#report);
+  }
+}
+Object.assign(globalThis, { IntersectionObserver: Observer });
+
+/** Scrolls to other elements, and reports that to the observers. */
+export function see(condition: typeof isSeen): void {
+  isSeen = condition;
+  for (const report of [...observers]) report();
+}
+
 /** Ends what the window does by itself, which would keep the program alive. */
 export const close = (): Promise<void> => window.happyDOM.close();
 
