@@ -4,9 +4,9 @@ import { createStore } from "./store.js";
 /**
  * Signs in with the tokens of another application, JSON Web Tokens: pass the result to `createFanfold`.
  *
- * @param source Returns the token; null if no user is signed in. Called once, and again each time the server has rejected
- * the last token, for example because it has expired: return a new one of the same user then, since what was rejected is
- * sent again with it.
+ * @param source Returns the token; null if no user is signed in. Called once, and again each time the server has
+ * rejected the last token, for example because it has expired: return a new one of the same user then, since what was
+ * rejected is sent again with it.
  */
 export function applicationToken(source: () => Promise<string | null>): Session {
   const signedIn = createStore(true);

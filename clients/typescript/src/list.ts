@@ -18,8 +18,8 @@ export interface ReadState {
 /** How a binding keeps a list in its cache. */
 export interface ListCache<Page> {
   /**
-   * Reads a page from the network into the cache: the first as the list, further ones at its end. Returns the page, or the
-   * list up to its end.
+   * Reads a page from the network into the cache: the first as the list, further ones at its end. Returns the page, or
+   * the list up to its end.
    */
   fetch(after: string | null): Promise<Page>;
   /** Returns the list in the cache; null if it is not there. Fails if something that was selected is missing. */

@@ -153,8 +153,8 @@ export interface ListOptions<Data, Page> extends ListDocument<Document<Data, nev
 export type ListReading<Page> = ListState<Page> & Pick<List<Page>, "loadMore" | "refresh" | "retry">;
 
 /**
- * An endless list, such as the followers of a user: read when the component is mounted, and page by page from then on. What
- * the cache has of it is shown meanwhile. Not for Relay, which has `usePaginationFragment`.
+ * An endless list, such as the followers of a user: read when the component is mounted, and page by page from then on.
+ * What the cache has of it is shown meanwhile. Not for Relay, which has `usePaginationFragment`.
  */
 export function useList<Data, Page extends ListPage>({
   query,

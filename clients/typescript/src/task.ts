@@ -17,7 +17,7 @@ export interface Run {
   guard<Parameters extends unknown[]>(effect: (...parameters: Parameters) => void): (...parameters: Parameters) => void;
   /** Calls the function when the run ends; at once if it has. */
   onEnd(stop: () => void): void;
-  /** Ends the run with an error, unless it has ended: reports it, and begins another after a delay if it is transient. */
+  /** Ends the run with an error, unless it has ended; begins another later if the error is transient. */
   fail(cause: unknown): void;
 }
 

@@ -1,4 +1,5 @@
-// Live timelines and relations through each cache, against a real server. `faults.test.ts` has the faults of connections.
+// Live timelines and relations through each cache, against a real server. `faults.test.ts` has the faults of
+// connections.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";

@@ -1,5 +1,5 @@
-// What can happen to connections and servers while timelines are live: nothing is lost, nothing is shown twice, and all of
-// it is in order, in the core and through each cache.
+// What can happen to connections and servers while timelines are live: nothing is lost, nothing is shown twice, and all
+// of it is in order, in the core and through each cache.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";

@@ -1,5 +1,5 @@
-// An endless list, to whose first page the cache appends the others. It is read again whenever it is opened, as far as it
-// was read before, and what has failed is retried.
+// An endless list, to whose first page the cache appends the others. It is read again whenever it is opened, as far as
+// it was read before, and what has failed is retried.
 
 import { type ListPage, useList } from "@fanfold/client/react";
 import type { TypedDocumentNode } from "urql";
