@@ -190,11 +190,13 @@ export function createList<Page extends ListPage>(cache: ListCache<Page>): List<
     retry = refresh;
     reader.replace().catch(() => {});
   };
-  const loadMore = () => {
+  /** Called when the next page is read. */
+  const after = ({ pageInfo }: Page) => {
     retry = loadMore;
-    const isEnough = () => () => true;
-    return reader.append(({ pageInfo }) => pageInfo.endCursor, isEnough, refresh);
+    return pageInfo.endCursor;
   };
+  const isEnough = () => () => true;
+  const loadMore = () => reader.append(after, isEnough, refresh);
   let retry: () => unknown = refresh;
   const reader = createReader(
     cache,

@@ -296,6 +296,18 @@ for (const [name, openBinding] of Object.entries(OPENERS)) {
     await reach(isRead(5), "the last page");
     assert.deepEqual([list!.hasMore, list!.error], [false, undefined]);
 
+    // That is the last read, not a call that has read nothing.
+    proxy.isDown = true;
+    proxy.cut();
+    act(() => {
+      list!.refresh();
+      void list!.loadMore();
+    });
+    await reach(() => list!.error !== undefined, "an error");
+    proxy.isDown = false;
+    act(() => list!.retry());
+    await reach(() => !list!.isLoading && list!.error === undefined, "the list again");
+
     // Shown at once when it is opened again, and read as far as before.
     render();
     await act(() => pause(50));
