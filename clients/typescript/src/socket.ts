@@ -59,7 +59,7 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
   let link: "connecting" | "live" | "lost" = "connecting";
   const state = createStore<Connection>("idle");
   const update = () => {
-    const shown = active > 0 || link === "lost" ? link : "idle";
+    const shown = active || link === "lost" ? link : "idle";
     state.set(session.signedIn.get() ? shown : "signed-out");
   };
   const show = (next: typeof link) => {
@@ -68,11 +68,12 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
   };
   update();
 
-  // A connection may stay open although nothing arrives any more.
+  // A connection may stay open although nothing arrives any more. After a pause of the page, the first timer may run before
+  // messages that have arrived, the second does not.
   let silence: ReturnType<typeof setTimeout> | undefined;
   const awaitMessage = () => {
     clearTimeout(silence);
-    silence = setTimeout(() => client.terminate(), keepAlive * 1.5);
+    silence = setTimeout(() => (silence = setTimeout(client.terminate, keepAlive / 2)), keepAlive);
   };
   const client = createClient({
     url: url.replace(/^http/, "ws"),
@@ -91,7 +92,7 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
       connected: () => show("live"),
       closed: () => {
         clearTimeout(silence);
-        show(active > 0 ? "lost" : "connecting");
+        show(active ? "lost" : "connecting");
       },
     },
   });
@@ -100,7 +101,7 @@ export function openSocket({ url, session, keepAlive, webSocket }: SocketOptions
     client.terminate();
     update();
   });
-  const stopOffline = listen("offline", () => client.terminate());
+  const stopOffline = listen("offline", client.terminate);
 
   let holds = 0;
   const held: (() => void)[] = [];

@@ -15,6 +15,7 @@ import {
   localToken,
   memoryToken,
 } from "../src/index.js";
+import { createList } from "../src/list.js";
 import { EVENTS, HOME, RELATION_EVENTS, RELATIONS } from "./documents.js";
 import { CACHES, textOf, timelineOf } from "./harness/caches.js";
 import { type Proxy, startProxy } from "./harness/proxy.js";
@@ -177,6 +178,42 @@ test("a connection stays live when a request does not reach the server", { skip 
   await until(() => failures.length > 0, "a failure");
   await until(() => reads === 1, "the relations");
   assert.deepEqual(states, []);
+});
+
+test("a page that was paused keeps its connection", { skip }, async () => {
+  const [reader] = await pair();
+  const fanfold = open({ url: URL_OF_API, token: memoryToken(reader.token), keepAlive: 400 });
+  const connections: string[] = [];
+  ends.push(fanfold.state.subscribe(() => void connections.push(fanfold.state.get())));
+  ends.push(timelineOf(CACHES.apollo(fanfold)).subscribe(() => {}));
+  await until(() => fanfold.state.get() === "live", "a connection");
+  connections.length = 0;
+  for (let time = 0; time < 3; time += 1) {
+    const end = Date.now() + 800;
+    while (Date.now() < end);
+    await pause(300);
+  }
+  assert.deepEqual(connections, []);
+});
+
+test("what changes in the cache is shown while a list is read again", async () => {
+  let page = { nodes: ["before", "second"], pageInfo: { hasNextPage: false } };
+  let onChange = () => {};
+  const list = createList<typeof page>({
+    fetch: () => new Promise(() => {}),
+    read: () => page,
+    watch: (listener) => ((onChange = listener), () => {}),
+  });
+  ends.push(list.subscribe(() => {}));
+  await pause();
+  const shownAfter = (nodes: string[]) => {
+    page = { ...page, nodes };
+    onChange();
+    return list.get().page?.nodes;
+  };
+  assert.deepEqual(shownAfter(["after", "second"]), ["after", "second"]);
+  assert.deepEqual(shownAfter(["first page"]), ["after", "second"]);
+  assert.equal(list.get().isLoading, true);
 });
 
 test("requests whose token is rejected together ask the application for one", async () => {
