@@ -63,9 +63,10 @@ export function createReader<Page extends ListPage, Shown extends object>(
   };
   /** Shows the list in the cache, and what has changed of its reads. */
   const show = (changes: Partial<ReadState> = {}) => {
-    const { page, error } = isReplacing ? {} : inCache();
-    if (page) shown = page;
-    state.set({ ...state.get(), ...changes, ...(page && shownOf(page)), ...(error && { error }) });
+    const { page, error } = inCache();
+    const isShown = page && !(isReplacing && shown && lengthOf(page) < lengthOf(shown));
+    if (isShown) shown = page;
+    state.set({ ...state.get(), ...changes, ...(isShown && shownOf(page)), ...(!isReplacing && error && { error }) });
   };
 
   let reading: Promise<unknown> = Promise.resolve();
