@@ -367,6 +367,16 @@ async fn a_follow_of_a_user_who_is_not_suspended_any_more_resets_a_younger_timel
 }
 
 #[tokio::test]
+async fn posts_that_a_repeated_follow_merges_late_reset_the_timeline() {
+    let mut play = Play::new("hybrid").await;
+    play.lose_delivery().await.interrupt().await;
+    play.world.change(&play.ada, FOLLOW, &play.ben.id).await;
+    assert_eq!(play.resets().await, 1);
+    play.work().await;
+    assert_eq!(play.resets().await, 0);
+}
+
+#[tokio::test]
 async fn a_late_merge_that_is_interrupted_resets_the_timeline_in_the_end() {
     let mut play = Play::new("hybrid").await;
     play.lose_delivery().await.interrupt().await;
