@@ -1,7 +1,7 @@
-//! Storage of posts on their way to the archive: queued posts, and posts taken by a mover.
+//! Storage of posts on their way to the archive: queued posts, posts taken by a mover, and postponed ones.
 //!
 //! A mover moves posts from the queue to its own list, and removes them from that list when it has finished
-//! with them. When a mover falls silent, another mover takes over its list.
+//! with them. When a mover falls silent, another mover takes over its list. Posts that change meanwhile are postponed.
 //!
 //! Not here: the order of the steps (`app::archive`), post records (`store::post`).
 
@@ -60,11 +60,14 @@ pub struct Taken {
     pub silent: Vec<String>,
 }
 
-/// Takes at most [`MOST`] posts, unless the mover still has posts. Records the mover's heartbeat, and returns
-/// the movers without a heartbeat for `silent_after` milliseconds.
-pub fn take(keys: &Keys, mover: &str, silent_after: u64) -> Command<Taken> {
+/// Takes at most [`MOST`] posts, unless the mover still has posts: queued ones, and those that were postponed until
+/// `due`, or all if it is `None`. Records the mover's heartbeat, and returns the movers without a heartbeat for
+/// `silent_after` milliseconds.
+pub fn take(keys: &Keys, mover: &str, silent_after: u64, due: Option<Timestamp>) -> Command<Taken> {
     let take = call(&script::TAKE_POSTS).key(&keys.pending()).key(&keys.moving(mover)).key(&keys.movers());
-    let take = take.arg(mover).arg(MOST).arg(silent_after).reply::<(Vec<String>, Vec<String>)>();
+    let take = take.key(&keys.postponed()).arg(mover).arg(MOST).arg(silent_after);
+    let due = due.map_or("+inf".to_owned(), |due| due.as_millis().to_string());
+    let take = take.arg(due).reply::<(Vec<String>, Vec<String>)>();
     take.map(|(texts, silent)| {
         let (mut entries, mut unknown) = (Vec::with_capacity(texts.len()), Vec::new());
         for text in texts {
@@ -96,18 +99,22 @@ pub struct Outcome {
     pub archived: Vec<Entry>,
     /// Posts rejected by the archive.
     pub unmovable: Vec<String>,
+    /// Posts that changed meanwhile.
+    pub changed: Vec<Entry>,
     /// Posts that need not be archived, or no longer need to be.
     pub settled: Vec<Entry>,
 }
 
-/// Removes finished posts from a mover's list. Returns the number of posts newly archived.
-pub fn finish(keys: &Keys, mover: &str, outcome: &Outcome) -> Command<u64> {
-    let Outcome { archived, unmovable, settled } = outcome;
+/// Removes the posts of a turn from a mover's list; those that changed are postponed until `due`. Returns the number of
+/// posts newly archived.
+pub fn finish(keys: &Keys, mover: &str, outcome: &Outcome, due: Timestamp) -> Command<u64> {
+    let Outcome { archived, unmovable, changed, settled } = outcome;
     let finish =
         call(&script::FINISH_POSTS).key(&keys.moving(mover)).key(&keys.moved()).key(&keys.unmovable());
-    let finish = finish.arg(archived.len()).arg(unmovable.len());
+    let finish = finish.key(&keys.postponed()).arg(archived.len()).arg(unmovable.len());
+    let finish = finish.arg(changed.len()).arg(due.as_millis());
     let finish = finish.args(archived.iter().map(Entry::to_string)).args(unmovable);
-    finish.args(settled.iter().map(Entry::to_string)).reply()
+    finish.args(changed.iter().chain(settled).map(Entry::to_string)).reply()
 }
 
 /// Removes archived posts, in ascending order of id, from their author's list. Returns the number of posts
@@ -215,6 +222,11 @@ pub fn requeue(keys: &Keys) -> Command<u64> {
 /// Returns the number of queued posts.
 pub fn pending(keys: &Keys) -> Command<u64> {
     command("LLEN").key(&keys.pending()).reply()
+}
+
+/// Returns the number of postponed posts.
+pub fn postponed(keys: &Keys) -> Command<u64> {
+    command("ZCARD").key(&keys.postponed()).reply()
 }
 
 /// Returns the time at which the first post in the queue was queued.

@@ -31,11 +31,11 @@ const TIMEOUT: Duration = Duration::from_secs(6);
 /// The state of the archiving pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Transit {
-    /// Posts queued for archiving.
+    /// Posts queued for archiving, and those that are postponed because they have changed.
     pub pending: u64,
     /// Posts that movers have taken but not yet finished.
     pub moving: u64,
-    /// Time since the oldest of these posts was queued; zero if there are none.
+    /// Time since the oldest of these posts was queued, apart from postponed ones; zero if there are none.
     pub oldest: Duration,
     /// Posts archived since the store was created.
     pub moved: u64,
@@ -144,10 +144,10 @@ impl App {
         let mut batch = Batch::new("archive: transit");
         let (pending, since) = (batch.push(moving::pending(keys)), batch.push(moving::pending_since(keys)));
         let (moved, unmovable) = (batch.push(moving::moved(keys)), batch.push(moving::unmovable(keys)));
-        let movers = batch.push(moving::movers(keys));
+        let (postponed, movers) = (batch.push(moving::postponed(keys)), batch.push(moving::movers(keys)));
         let mut replies = batch.send(self.store()).await?;
         let mut transit = Transit {
-            pending: replies.take(pending)?,
+            pending: replies.take(pending)? + replies.take(postponed)?,
             moved: replies.take(moved)?,
             unmovable: replies.take(unmovable)?,
             ..Transit::default()

@@ -8,11 +8,15 @@ use std::time::Duration;
 use crate::app::App;
 use crate::app::archive::Transit;
 use crate::app::error::{Error, with_causes};
+use crate::model::clock::Timestamp;
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Taken};
 
 /// Timeout after which other movers adopt the posts of a silent mover. A turn takes far less time.
 pub const SILENT_AFTER: Duration = Duration::from_mins(1);
+/// Time for which a post is postponed that changed while it was moved. A post that changes all the time is written to
+/// the archive no more often.
+const POSTPONED: Duration = Duration::from_mins(1);
 /// Polling interval of an idle mover.
 const IDLE: Duration = Duration::from_secs(1);
 /// Initial and maximum retry delay while the store or the archive is unavailable.
@@ -85,7 +89,7 @@ impl Mover {
     }
 
     async fn turn_or_sweep(&self, is_swept: &mut bool) -> Result<bool, Error> {
-        if self.turn(SILENT_AFTER).await? {
+        if self.turn(SILENT_AFTER, Some(self.app.now())).await? {
             return Ok(true);
         }
         if !*is_swept {
@@ -95,8 +99,8 @@ impl Mover {
         Ok(false)
     }
 
-    /// Runs until no posts are left to archive. Other movers may run concurrently. Adopts the posts of movers
-    /// that have been silent for `silent_after`.
+    /// Runs until no posts are left to archive, not even postponed ones. Other movers may run concurrently. Adopts the
+    /// posts of movers that have been silent for `silent_after`.
     pub async fn drain(&self, silent_after: Duration) -> Result<(), Error> {
         let drained = self.drain_all(silent_after).await;
         let give_back = moving::give_back(self.app.keys(), &self.name);
@@ -106,7 +110,7 @@ impl Mover {
 
     async fn drain_all(&self, silent_after: Duration) -> Result<(), Error> {
         loop {
-            while self.turn(silent_after).await? {}
+            while self.turn(silent_after, None).await? {}
             let queued = self.app.queue_beyond_limit().await?;
             let Transit { pending, moving, .. } = self.app.transit().await?;
             if queued == 0 && pending + moving == 0 {
@@ -118,10 +122,11 @@ impl Mover {
         }
     }
 
-    /// Runs all steps once. Returns true if there was any work.
-    pub async fn turn(&self, silent_after: Duration) -> Result<bool, Error> {
+    /// Runs all steps once, also for the posts that were postponed until `due`, or for all if it is `None`. Returns
+    /// true if there was any work.
+    pub async fn turn(&self, silent_after: Duration, due: Option<Timestamp>) -> Result<bool, Error> {
         let silent_after = u64::try_from(silent_after.as_millis()).unwrap_or(u64::MAX);
-        let Taken { entries, unknown, silent } = self.take(silent_after).await?;
+        let Taken { entries, unknown, silent } = self.take(silent_after, due).await?;
         let mut adopted = 0;
         for mover in silent {
             let adopt = moving::adopt(self.app.keys(), &mover, &self.name);
@@ -135,15 +140,17 @@ impl Mover {
         }
         let mut outcome = self.app.move_all(&entries).await?;
         outcome.unmovable.extend(unknown);
-        moving::finish(self.app.keys(), &self.name, &outcome).send("move: finish", self.app.store()).await?;
+        let due = self.app.now().plus(POSTPONED);
+        let finish = moving::finish(self.app.keys(), &self.name, &outcome, due);
+        finish.send("move: finish", self.app.store()).await?;
         Ok(true)
     }
 
     /// Runs step 1: takes a batch. Fails if the store has since been bound to another archive.
-    async fn take(&self, silent_after: u64) -> Result<Taken, Error> {
+    async fn take(&self, silent_after: u64, due: Option<Timestamp>) -> Result<Taken, Error> {
         let identity = self.app.bound_identity().await?;
         let mut batch = Batch::new("move: take");
-        let taken = batch.push(moving::take(self.app.keys(), &self.name, silent_after));
+        let taken = batch.push(moving::take(self.app.keys(), &self.name, silent_after, due));
         let bound = batch.push(moving::archive(self.app.keys()));
         let mut replies = batch.send(self.app.store()).await?;
         let taken = replies.take(taken)?;

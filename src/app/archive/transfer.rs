@@ -63,9 +63,10 @@ impl App {
         let mut all = Outcome::default();
         for entry in entries {
             match self.move_posts(&[*entry]).await {
-                Ok(Outcome { archived, unmovable, settled }) => {
+                Ok(Outcome { archived, unmovable, changed, settled }) => {
                     all.archived.extend(archived);
                     all.unmovable.extend(unmovable);
+                    all.changed.extend(changed);
                     all.settled.extend(settled);
                 }
                 Err(error) if error.is_about_data() => {
@@ -101,10 +102,11 @@ impl App {
 
         let mut outcome = Outcome::default();
         let archived: HashSet<PostId> = records.live.iter().map(|post| post.id).collect();
-        // Changed posts stay in the mover's list.
-        for &entry in entries.iter().filter(|entry| !verdict.changed.contains(&entry.post)) {
+        for &entry in entries {
             let id = entry.post;
-            if verdict.unmovable.contains(&id) {
+            if verdict.changed.contains(&id) {
+                outcome.changed.push(entry);
+            } else if verdict.unmovable.contains(&id) {
                 outcome.unmovable.push(entry.to_string());
             } else if archived.contains(&id) {
                 outcome.archived.push(entry);
@@ -180,7 +182,7 @@ impl App {
     }
 
     /// Replaces these posts' records with tombstones. Either the posts were deleted after step 2, or Redis
-    /// lost the deletions with its latest writes. The posts stay in the mover's list for the next turn.
+    /// lost the deletions with its latest writes. The posts are postponed.
     async fn erase_again(&self, deleted: &[(PostId, UserId)]) -> Result<(), Error> {
         let erase = |&(id, author): &(PostId, UserId)| post::erase(self.keys(), author, id, None);
         self.send_all("move: erase", deleted.iter().map(erase)).await?;

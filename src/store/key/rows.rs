@@ -337,6 +337,9 @@ keys! {
         /// post may occur more than once.
         pending() -> List = "ff:{a}:pending", Deletion("once archived"), Resumed;
 
+        /// Posts that changed while they were archived, by the time from which movers take them again.
+        postponed() -> SortedSet = "ff:{a}:postponed", Deletion("once archived"), Resumed;
+
         /// Posts taken by this mover.
         moving(mover: &str) -> List = "ff:{a}:moving:m" as ("moving:{mover}"), Deletion("once archived"), Resumed;
 

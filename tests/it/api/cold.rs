@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use fanfold::app::App;
+use fanfold::app::archive::SILENT_AFTER;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
 use fanfold::app::read::Load as _;
 use fanfold::app::visit::history::ArchivedVisits;
+use fanfold::gate::Moment;
 use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
@@ -15,8 +18,9 @@ use fanfold::store;
 use serde_json::{Value, json};
 
 use crate::harness::graph::Graph;
-use crate::harness::post::{POSTS, delete, ids, posts, publish};
+use crate::harness::post::{POSTS, delete, ids, post, posts, publish};
 use crate::harness::sql::{Database, Kind, Server, on_every_kind};
+use crate::harness::turnstile::Actor;
 use crate::harness::wait::eventually_async;
 use crate::harness::walk::{walk, walk_posts};
 use crate::harness::world::{Person, World, archive_all, codes, deliver_all, user_of};
@@ -331,6 +335,44 @@ async fn a_lower_limit_applies_to_existing_posts() {
     }
     assert_eq!(posts(&world, &people[0], json!({ "first": 9 })).await["nodes"].as_array().unwrap().len(), 7);
     assert_eq!(app.archived_count().await.unwrap(), 8);
+}
+
+#[tokio::test]
+async fn a_post_that_changes_all_the_time_does_not_stop_the_others() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = World::with_archive(&database, &["--post-hot-limit", "1"]).await;
+    let person = world.register("ada").await;
+    let restless = publish(&world, &person, "restless").await;
+    for number in 0..2 {
+        publish(&world, &person, &number.to_string()).await;
+    }
+    let two_turns = async |app: App| {
+        let mover = app.mover();
+        for _ in 0..2 {
+            mover.turn(SILENT_AFTER, Some(app.now())).await.unwrap();
+        }
+    };
+    let mut mover = Actor::begin(&world.app, two_turns).await;
+    for edition in 1..=2 {
+        mover.step_to(Moment::Before, "move: drop").await;
+        let edit = "mutation ($input: EditPostInput!) { editPost(input: $input) { userErrors { code } } }";
+        let input = json!({ "postId": restless, "content": format!("edition {edition}") });
+        let edited = world.data(Some(&person.token), edit, json!({ "input": input })).await;
+        assert_eq!(edited["editPost"]["userErrors"], json!([]));
+        publish(&world, &person, "another").await;
+        mover.step().await;
+    }
+    mover.finish().await;
+    let moved = async || world.app.transit().await.unwrap().moved;
+    assert_eq!(moved().await, 2, "the two that were queued when the turns began");
+    let turn = async || world.app.mover().turn(SILENT_AFTER, Some(world.app.now())).await.unwrap();
+    while turn().await {}
+    assert_eq!(moved().await, 3, "another was queued during the second turn");
+    world.clock.advance(Duration::from_secs(61));
+    assert!(turn().await);
+    assert_eq!(moved().await, 4);
+    let read = post(&world, &person, &restless, "content").await;
+    assert_eq!(read["content"], "edition 2");
 }
 
 #[tokio::test]
