@@ -4,12 +4,14 @@
 //! (`store/lua/page.lua`), which uses the same order.
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
+use crate::model::invite::InviteCode;
 use crate::model::relation::Follow;
+use crate::model::session::SessionId;
 
 /// A position in a list. The type of the position defines the list's order.
 pub trait InListOrder: Copy {
@@ -36,16 +38,74 @@ pub struct Position<Id = UserId> {
     pub id: Id,
 }
 
-impl<Id: Copy + Eq + fmt::Display> InListOrder for Position<Id> {
-    /// Compares newest first, then in descending byte order of the printed id.
-    ///
-    /// # Why bytes
-    /// Redis orders members of equal score by their bytes (`10` is less than `9`).
-    fn in_list_order(&self, other: &Self) -> Ordering {
-        if self.id == other.id {
-            return other.at.cmp(&self.at);
+/// What a list ordered by time contains. Determines the order of the entries of the same time.
+pub trait Member: Copy + Eq {
+    /// Compares two members of a list that have the same time, in list order.
+    #[must_use]
+    fn in_member_order(&self, other: &Self) -> Ordering;
+}
+
+/// Lists of posts are in descending order of id.
+impl Member for PostId {
+    fn in_member_order(&self, other: &Self) -> Ordering {
+        self.in_list_order(other)
+    }
+}
+
+macro_rules! members_of_sorted_sets {
+    ($($id:ty),+) => { $(
+        /// A list in a sorted set is in descending byte order of the printed id.
+        ///
+        /// # Why bytes
+        /// Redis orders members of equal score by their bytes (`10` is less than `9`).
+        impl Member for $id {
+            fn in_member_order(&self, other: &Self) -> Ordering {
+                if self == other {
+                    return Ordering::Equal;
+                }
+                other.to_string().cmp(&self.to_string())
+            }
         }
-        other.at.cmp(&self.at).then_with(|| other.id.to_string().cmp(&self.id.to_string()))
+    )+ };
+}
+members_of_sorted_sets!(UserId, SessionId, InviteCode);
+
+impl<Id: Member> InListOrder for Position<Id> {
+    /// Compares newest first, then in the order of the members.
+    fn in_list_order(&self, other: &Self) -> Ordering {
+        other.at.cmp(&self.at).then_with(|| self.id.in_member_order(&other.id))
+    }
+}
+
+/// A position with a closest position on either side, whether or not the list has an entry there.
+pub trait Stepwise: InListOrder {
+    /// Returns the position just before this one.
+    #[must_use]
+    fn before(self) -> Self;
+
+    /// Returns the position just after this one; `None` for the end of every list.
+    #[must_use]
+    fn after(self) -> Option<Self>;
+}
+
+impl Stepwise for PostId {
+    fn before(self) -> Self {
+        Self::new(self.get().saturating_add(1)).unwrap_or(self)
+    }
+
+    fn after(self) -> Option<Self> {
+        Self::new(self.get() - 1)
+    }
+}
+
+impl Stepwise for Position<PostId> {
+    fn before(self) -> Self {
+        Self { id: self.id.before(), ..self }
+    }
+
+    fn after(self) -> Option<Self> {
+        let after_last = || Self { at: self.at.minus(Duration::from_millis(1)), id: PostId::GREATEST };
+        Some(self.id.after().map_or_else(after_last, |id| Self { id, ..self }))
     }
 }
 
@@ -103,19 +163,15 @@ pub struct Window<P> {
     pub from: Option<P>,
 }
 
-impl Window<PostId> {
+impl<P: Stepwise> Window<P> {
     /// Returns a window of one entry on the other side of the window's position, including the entry at the position;
     /// `None` if the window has no position. One entry is enough to show that there are any.
     #[must_use]
     pub fn behind(&self) -> Option<Self> {
-        let from = self.from?.get();
+        let from = self.from?;
         Some(match self.direction {
-            Direction::Forward => {
-                Self { direction: Direction::Backward, size: 1, from: PostId::new(from - 1) }
-            }
-            Direction::Backward => {
-                Self { direction: Direction::Forward, size: 1, from: PostId::new(from.saturating_add(1)) }
-            }
+            Direction::Forward => Self { direction: Direction::Backward, size: 1, from: from.after() },
+            Direction::Backward => Self { direction: Direction::Forward, size: 1, from: Some(from.before()) },
         })
     }
 }

@@ -4,7 +4,9 @@
 //! [`crate::store::tree`]), and the sorted set orders the newest of them only. The times of older members are
 //! forgotten. Each operation is one script, so that the number of members always equals the length of the set.
 //!
-//! Not here: what the sets are for.
+//! Not here: what the sets are for, and sets of posts (`store::ordered`), which share the tree and the number of members.
+
+use std::fmt;
 
 use redis::{FromRedisValue, ParsingError, Value};
 
@@ -12,12 +14,12 @@ use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::relation::Follow;
 use crate::store::command::{Builder, Command, call, command};
-use crate::store::key::{CompactSet, Key, Keys};
+use crate::store::key::{CompactSet, Key, Keys, Sharded};
 use crate::store::relation::Follows;
 use crate::store::script;
 use crate::store::tree::{BRANCHES, GENERATIONS, ROOM, Shard};
 
-/// Number of the newest members whose order is known. The same as in `store/lua/part/compact.lua`.
+/// Number of the newest members whose order is known. The same as in `store/lua/part/members.lua`.
 pub const NEWEST: usize = 128;
 /// Maximum number of members that one command looks up, each in [`GENERATIONS`] shards.
 pub const PROBE: usize = 100;
@@ -36,8 +38,17 @@ fn begin(set: &Key<CompactSet>, call: Builder) -> Builder {
 }
 
 /// Adds the keys of these shards to a script's.
-fn with_shards(set: &Key<CompactSet>, call: Builder, shards: impl Iterator<Item = u32>) -> Builder {
+fn with_shards<Set: Sharded>(set: &Key<Set>, call: Builder, shards: impl Iterator<Item = u32>) -> Builder {
     shards.fold(call, |call, shard| call.key(&set.shard(shard)))
+}
+
+/// Adds the keys of the shards that may contain these members to a script's, for each member from the root down.
+pub(super) fn with_paths<Set: Sharded>(
+    set: &Key<Set>,
+    call: Builder,
+    members: impl Iterator<Item = impl fmt::Display>,
+) -> Builder {
+    members.fold(call, |call, member| with_shards(set, call, Shard::all_of(member).map(Shard::index)))
 }
 
 /// Adds all keys with which a script looks up or changes these members: those of the newest members and of the number
@@ -47,8 +58,7 @@ pub(super) fn with_keys(
     call: Builder,
     members: impl Iterator<Item = UserId>,
 ) -> Builder {
-    let path = |call, member| with_shards(set, call, Shard::all_of(member).map(Shard::index));
-    members.fold(begin(set, call), path)
+    with_paths(set, begin(set, call), members)
 }
 
 /// The newest members of a set.

@@ -37,6 +37,7 @@ mod metric;
 pub mod moderation_log;
 pub mod moving;
 pub mod name;
+pub mod ordered;
 pub mod post;
 pub mod post_list;
 pub mod post_times;

@@ -62,7 +62,7 @@ mod part {
         bucket;
         channel or "channel_sharded";
         clock;
-        compact requires tree;
+        compact requires members;
         deliver requires ids timeline signal;
         details;
         exclusions requires clock;
@@ -71,8 +71,11 @@ mod part {
         ids;
         issuer or "issuer_sharded";
         merging requires removals;
+        members requires tree;
         mutes;
+        ordered requires members places;
         page_within requires ids times;
+        places;
         recovery requires signal;
         removals requires clock;
         remove requires timeline removals signal;
@@ -83,7 +86,7 @@ mod part {
         stars;
         throttle requires bucket;
         timeline;
-        times;
+        times requires places;
         tree;
         turns;
     }
@@ -131,6 +134,7 @@ scripts! {
     ACCEPT_REQUEST = follow "accept_request";
     ADD_FEATURE = "add_feature";
     ADD_JOB = turns "add_job";
+    ADD_TO_ORDERED = ordered throttle "add_to_ordered";
     ADD_TO_SET = compact "add_to_set";
     ADD_TO_TREE = tree "add_to_tree";
     ADVANCE_CONVERSION = "advance_conversion";
@@ -188,6 +192,7 @@ scripts! {
     NOTE_PROGRESS = "note_progress";
     OPEN_SESSION = sessions recovery "open_session";
     OPEN_TIMELINE = ids timeline removals "open_timeline";
+    ORDERED_PAGE = ordered "ordered_page";
     PAGE = "page";
     POSTS_PAGE = ids "posts_page";
     // Each call of a script creates the functions of its parts, which most pages do not need.
@@ -201,6 +206,7 @@ scripts! {
     AUTHENTICATE = bucket "authenticate";
     AUTHENTICATE_ACCOUNT = bucket "authenticate_account";
     NEWEST_OF_SET = "newest_of_set";
+    PROBE_ORDERED = ordered "probe_ordered";
     PROBE_SET = compact "probe_set";
     READ_BLOCK = follow "read_block";
     READ_FOLLOW = follow "read_follow";
@@ -209,6 +215,7 @@ scripts! {
     REMOVED = removals "removed";
     REMOVE_ENDED_MUTES = exclusions reset mutes "remove_ended_mutes";
     REMOVE_ENTRY = remove "remove_entry";
+    REMOVE_FROM_ORDERED = ordered "remove_from_ordered";
     REMOVE_FROM_SET = compact "remove_from_set";
     REMOVE_FROM_TREE = tree "remove_from_tree";
     REACTIVATE_USER = "reactivate_user";

@@ -1,13 +1,15 @@
-//! Sets of user ids in as many shards as needed, each small enough for Redis to store as an integer array.
+//! Sets of ids in as many shards as needed, each small enough for Redis to store as an integer array.
 //!
 //! The shards of a set form a tree with four children per node. A member is added to the root or, if the root is full,
 //! to one of its children, selected by CRC32, and so on. A small set needs one shard and a large set needs many; its
 //! size need not be known in advance. Each member is on a single path from the root, and lookups follow this path.
 //!
 //! A shard that has been full is *closed*: members may be below it. If a member of a full shard is removed, the mark 0,
-//! which is no user's id, takes its place and keeps the shard closed. See `store/lua/part/tree.lua`.
+//! which is no id, takes its place and keeps the shard closed. See `store/lua/part/tree.lua`.
 //!
-//! Not here: what the sets are for (`store::audience`, `store::compact`, `store::tie`).
+//! Not here: what the sets are for (`store::audience`, `store::compact`, `store::ordered`, `store::tie`).
+
+use std::fmt;
 
 use crate::model::id::UserId;
 use crate::store::command::{Builder, Command, call, command};
@@ -36,7 +38,7 @@ impl Shard {
     pub const ROOT: Self = Self { generation: 0, number: 0 };
 
     /// Returns the shards that may contain a member, from the root down.
-    pub fn all_of(member: UserId) -> impl Iterator<Item = Self> {
+    pub fn all_of(member: impl fmt::Display) -> impl Iterator<Item = Self> {
         let hash = hash(member);
         (0..GENERATIONS).map(move |generation| Self { generation, number: hash % BRANCHES.pow(generation) })
     }
@@ -95,7 +97,7 @@ pub(super) fn elements(shard: &Key<Set>) -> Command<Vec<u64>> {
 }
 
 /// Returns the hash that determines a member's path. Part of the stored format.
-pub(super) fn hash(member: UserId) -> u32 {
+pub(super) fn hash(member: impl fmt::Display) -> u32 {
     crc32fast::hash(member.to_string().as_bytes())
 }
 

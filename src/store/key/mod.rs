@@ -38,6 +38,8 @@ pub const FIRST_FANOUT_PARTITIONS: u32 = 4;
 const ATTEMPT: &str = "idem:";
 /// End of the names of the keys of the numbers of members of compact sets.
 const COUNT: &str = ":count";
+/// End of the names of the keys of the times of ordered compact sets.
+const TIMES: &str = ":times";
 /// Beginning of the names of the keys of password attempts in a session.
 const GUESSES: &str = "guesses:";
 
@@ -47,12 +49,20 @@ pub trait Kind {
     const COUNT: &'static str;
     /// The number of elements that are no items.
     const SEALS: u64;
+    /// The ends of the names of the keys that are the parts of this key, without those of shards.
+    const PARTS: &'static [&'static str];
 }
 
-/// Declares kinds of keys: what a key of the kind holds, the command that counts its elements, and the number of
-/// elements that are no items, if there are any.
+/// A kind of key with shards, and the number of members in all of them.
+pub trait Sharded: Kind {}
+
+impl Sharded for CompactSet {}
+impl Sharded for OrderedSet {}
+
+/// Declares kinds of keys: what a key of the kind holds, the command that counts its elements, the number of elements
+/// that are no items, if there are any, and the ends of the names of further keys that belong to it.
 macro_rules! kinds {
-    ($($(#[$doc:meta])+ $kind:ident: $count:literal $(- $seals:literal)?;)+) => {
+    ($($(#[$doc:meta])+ $kind:ident: $count:literal $(- $seals:literal)? $(+ $part:ident)*;)+) => {
         $(
             $(#[$doc])+
             #[derive(Debug)]
@@ -61,6 +71,7 @@ macro_rules! kinds {
             impl Kind for $kind {
                 const COUNT: &'static str = $count;
                 const SEALS: u64 = 0 $(+ $seals)?;
+                const PARTS: &'static [&'static str] = &["" $(, $part)*];
             }
         )+
     };
@@ -91,7 +102,11 @@ kinds! {
     Text: "EXISTS";
     /// A compact set, see [`crate::store::compact`]: the key is that of the newest members, which are its elements
     /// here; with further parts after its name it is `:count`, the number of members, and `:N`, their shard N.
-    CompactSet: "ZCARD";
+    CompactSet: "ZCARD" + COUNT;
+    /// An ordered compact set, see [`crate::store::ordered`]: the key is that of the list of the newest members; with
+    /// further parts after its name it is `:times`, the list of their times, `:count`, the number of members, and `:N`,
+    /// their shard N.
+    OrderedSet: "LLEN" + TIMES + COUNT;
     /// A key of any kind, which can only be deleted or measured.
     Any: "EXISTS";
     /// A pub/sub channel, which is named like a key. In a cluster it is a channel of sharded pub/sub, so it has a slot
@@ -226,14 +241,28 @@ impl Key<CompactSet> {
     pub(super) fn newest(&self) -> Key<SortedSet> {
         self.part(format_args!(""))
     }
+}
 
+impl Key<OrderedSet> {
+    /// Returns the key of the newest posts.
+    pub(super) fn posts(&self) -> Key<List> {
+        self.part(format_args!(""))
+    }
+
+    /// Returns the key of the times of the newest posts.
+    pub(super) fn times(&self) -> Key<List> {
+        self.part(format_args!("{TIMES}"))
+    }
+}
+
+impl<Set: Sharded> Key<Set> {
     /// Returns the key of the number of members, if they are more than the newest.
     pub(super) fn count(&self) -> Key<Counter> {
         self.part(format_args!("{COUNT}"))
     }
 
     /// Returns the key of a shard of the members, if they are more than the newest.
-    pub(super) fn shard(&self, shard: u32) -> Key<Set> {
+    pub(super) fn shard(&self, shard: u32) -> Key<self::Set> {
         self.part(format_args!(":{shard}"))
     }
 
@@ -375,10 +404,9 @@ impl Keys {
     pub fn erased(&self, user: UserId) -> impl Iterator<Item = Key<Any>> {
         let is_erased =
             |row: &&Row| row.is_of_user() && row.arguments.is_empty() && !row.is_kept() && !row.is_channel();
-        let ends = |row: &Row| if row.is_compact_set() { &["", COUNT][..] } else { &[""] };
         let erased = move |row: &'static Row| {
-            let key = move |end: &&str| self.key(Tag::User(user), &[noun(row.name), *end].concat());
-            ends(row).iter().map(key)
+            let key = move |part: &&str| self.key(Tag::User(user), &[noun(row.name), *part].concat());
+            row.parts.iter().map(key)
         };
         KEYS.iter().filter(is_erased).flat_map(erased)
     }
@@ -449,6 +477,9 @@ mod tests {
         let blockers = Keys::new("ff:", 16_384).blockers(UserId::new(7).unwrap());
         let parts = [blockers.newest().name, blockers.count().name, blockers.shard(84).name];
         assert_eq!(parts, ["ff:{u7}:blockers", "ff:{u7}:blockers:count", "ff:{u7}:blockers:84"]);
+        let bookmarks = Keys::new("ff:", 16_384).bookmarks(UserId::new(7).unwrap());
+        let parts = [bookmarks.posts().name, bookmarks.times().name, bookmarks.count().name];
+        assert_eq!(parts, ["ff:{u7}:bookmarks", "ff:{u7}:bookmarks:times", "ff:{u7}:bookmarks:count"]);
     }
 
     #[test]

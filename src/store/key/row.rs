@@ -17,6 +17,8 @@ pub struct Row {
     pub count: &'static str,
     /// The number of elements that are no items.
     pub seals: u64,
+    /// The ends of the names of the keys that are its parts, without those of shards.
+    pub parts: &'static [&'static str],
     /// What the key holds.
     pub holds: &'static str,
     /// How the key is bounded, checked, measured, exported and erased.
@@ -36,10 +38,10 @@ impl Row {
         self.kind == "Channel"
     }
 
-    /// Returns true if this is a compact set, which has shards.
+    /// Returns true if this is a compact set, ordered or not, which has shards.
     #[must_use]
     pub fn is_compact_set(&self) -> bool {
-        self.kind == "CompactSet"
+        self.parts.len() > 1
     }
 
     /// Returns the items of which `fanfold memory` measures the key, in the singular.
@@ -147,6 +149,7 @@ macro_rules! keys {
                 kind: stringify!($kind),
                 count: <$kind as Kind>::COUNT,
                 seals: <$kind as Kind>::SEALS,
+                parts: <$kind as Kind>::PARTS,
                 holds: concat!($($holds, "\n"),+),
                 facts: &[$(Fact::$fact $(($text))?),*],
             },

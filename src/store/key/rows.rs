@@ -4,8 +4,8 @@
 
 use super::row::{Fact, Row, keys, noun};
 use super::{
-    ATTEMPT, Bucket, Channel, CompactSet, Counter, GUESSES, Hash, Key, Keys, Kind, Layout, List, Packed,
-    Record, SealedList, Set, SortedSet, Stream, Tag, Text,
+    ATTEMPT, Bucket, Channel, CompactSet, Counter, GUESSES, Hash, Key, Keys, Kind, Layout, List, OrderedSet,
+    Packed, Record, SealedList, Set, SortedSet, Stream, Tag, Text,
 };
 use crate::model::attachment::ReferrerKind;
 use crate::model::clock::Day;
@@ -192,6 +192,10 @@ keys! {
             Deletion("with the repost"), Unchecked("changes in the same step as `posts`"),
             Footprint("repost"), Export("post");
 
+        /// Posts that user 7 has bookmarked.
+        bookmarks() -> OrderedSet = "ff:{u7}:bookmarks",
+            Limit("5,000 bookmarks"), Check("wrong sets of bookmarks"), Footprint("bookmark"), Export("bookmark");
+
         /// Hot posts of user 7, in descending order of id.
         posts() -> List = "ff:{u7}:posts",
             Limit("--post-hot-limit"), Check("archived posts miscounted"), Export("post"), Footprint("listed post");
@@ -259,6 +263,9 @@ keys! {
 
         /// Times that user 7 may make the account private or public.
         privacy_of() -> Bucket = "ff:{u7}:privacy", Expiry("once full");
+
+        /// Times that user 7 may bookmark a post.
+        reactions_of() -> Bucket = "ff:{u7}:react", Expiry("once full");
 
         /// Reports that user 7 may send.
         reports_of() -> Bucket = "ff:{u7}:report", Expiry("once full");

@@ -18,7 +18,7 @@ local timed, length = is_timed(KEYS[2], KEYS[8]), redis.call('LLEN', KEYS[2])
 local at = count_above(KEYS[2], length, tonumber(ARGV[1]))
 local was_there = redis.call('LREM', KEYS[2], 1, ARGV[1])
 if was_there == 1 then
-  if timed then remove_time(KEYS[8], at, 1) else redis.call('DEL', KEYS[8]) end
+  if timed then remove_at(KEYS[8], at, 1) else redis.call('DEL', KEYS[8]) end
 end
 redis.call('ZREM', KEYS[9], ARGV[1])
 if ARGV[6] and redis.call('HGET', KEYS[10], ARGV[6]) == ARGV[1] then redis.call('HDEL', KEYS[10], ARGV[6]) end

@@ -27,7 +27,7 @@ local first_bucket = 11 + (#ARGV - 7) / 3 * shards
 
 local function write(member, at, is_private, path, bucket)
   if redis.call('ZSCORE', KEYS[8], member) then return { 'blocking', '' } end
-  if is_in_compact({ newest = KEYS[9], count = KEYS[10], path = path }, member, room) then return { 'blocked', '' } end
+  if is_in_compact(compact_set_of(KEYS[9], KEYS[10], path), member, room) then return { 'blocked', '' } end
   local state, since = follow_of(follows, member)
   if state == 'following' then return { 'following', since } end
   if state == 'requested' and is_private then return { 'waiting', since } end

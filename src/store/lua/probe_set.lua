@@ -8,7 +8,7 @@ local shards, room = tonumber(ARGV[1]), tonumber(ARGV[2])
 local found = {}
 for number = 1, #ARGV - 2 do
   local first = 3 + (number - 1) * shards
-  local set = { newest = KEYS[1], count = KEYS[2], path = { unpack(KEYS, first, first + shards - 1) } }
+  local set = compact_set_of(KEYS[1], KEYS[2], { unpack(KEYS, first, first + shards - 1) })
   found[number] = is_in_compact(set, ARGV[number + 2], room) and 1 or 0
 end
 return found

@@ -18,7 +18,7 @@ for _, text in ipairs(ARGV) do
     limited = limited + redis.call('ZREM', KEYS[4], text)
     if timed then
       latest = math.max(latest, time_of(redis.call('LINDEX', KEYS[3], at)))
-      remove_time(KEYS[3], at, -1)
+      remove_at(KEYS[3], at, -1)
     end
   elseif id > (tonumber(cold[1]) or 0) then
     is_known = false

@@ -27,6 +27,7 @@ mod list_size;
 mod lists;
 mod moderation;
 mod operation;
+mod ordered;
 mod paging;
 mod partial;
 mod password;

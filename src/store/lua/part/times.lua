@@ -25,23 +25,8 @@ local function is_timed(posts, times)
   return length == 0 or belongs(0) and belongs(-1)
 end
 
--- Inserts the time of a post at an index. A list has no such command, so the next element is marked for a moment.
-local function insert_time(times, at, id, time)
-  local follower = redis.call('LINDEX', times, at)
-  if at == 0 then redis.call('LPUSH', times, element(id, time))
-  elseif not follower then redis.call('RPUSH', times, element(id, time))
-  else
-    redis.call('LSET', times, at, '-')
-    redis.call('LINSERT', times, 'BEFORE', '-', element(id, time))
-    redis.call('LSET', times, at + 1, follower)
-  end
-end
-
--- Removes the time at an index. `from` is 1 if the index is near the front of the list, or -1 if it is near the end.
-local function remove_time(times, at, from)
-  redis.call('LSET', times, at, '-')
-  redis.call('LREM', times, from, '-')
-end
+-- Inserts the time of a post at an index.
+local function insert_time(times, at, id, time) insert_at(times, at, element(id, time)) end
 
 -- Visits the times from index `at` to index `to`, with a step of 1 or -1, until `visit` returns true for an index and
 -- its time.

@@ -1,4 +1,4 @@
--- Shared part of the scripts that store user ids in a tree of shards, see `store::tree`. A path is the list of the
+-- Shared part of the scripts that store ids in a tree of shards, see `store::tree`. A path is the list of the
 -- shards that may contain a member, from the root down; `room` is the capacity of each but those of the last level.
 
 local MARK = '0'
