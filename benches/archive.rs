@@ -26,6 +26,7 @@ use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::{Content, Visibility};
+use fanfold::model::reaction::ReactionSelection;
 use fanfold::model::user::UserFields;
 
 use crate::ground::{Redis, is_measured};
@@ -111,6 +112,7 @@ async fn measure_reading(app: &App, reader: &Viewer, ids: &[PostId], rounds: usi
             let query = TimelineQuery {
                 window,
                 author: UserFields::NONE,
+                reactions: ReactionSelection::NONE,
                 replies: Replies::default(),
                 looks_back: false,
             };

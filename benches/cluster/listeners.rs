@@ -15,6 +15,7 @@ use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::model::page::{Direction, Window};
+use fanfold::model::reaction::ReactionSelection;
 use fanfold::model::user::UserFields;
 use futures::stream::{self, StreamExt as _};
 use tokio::task::JoinSet;
@@ -68,6 +69,7 @@ impl Audience {
         let query = TimelineQuery {
             window,
             author: UserFields::NONE,
+            reactions: ReactionSelection::NONE,
             replies: Replies::default(),
             looks_back: false,
         };

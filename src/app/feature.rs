@@ -17,6 +17,7 @@ pub(super) struct Entered {
     conversations: OnceCell<()>,
     recovery: OnceCell<()>,
     entry_kinds: OnceCell<()>,
+    reactions: OnceCell<()>,
 }
 
 impl Entered {
@@ -28,6 +29,7 @@ impl Entered {
             Feature::Conversations => &self.conversations,
             Feature::Recovery => &self.recovery,
             Feature::EntryKinds => &self.entry_kinds,
+            Feature::Reactions => &self.reactions,
         }
     }
 }

@@ -115,6 +115,9 @@ lists! {
         17 = Self::Quote, [("Post", "quotes")];
         18 = Self::Repost, [("Post", "repostedBy")];
     }
+    "The viewer's bookmarks." Bookmarks, of UserId, at Position<PostId> {
+        19 = Self, [("Viewer", "bookmarks")];
+    }
 }
 
 /// A kind of lists with cursors.
@@ -418,6 +421,7 @@ mod tests {
             SectionPosition::Session(Position { at, id: SessionId::parse("AAAAAAAAAAAAAAAA").unwrap() });
         let export = ExportPosition { section: Section::Sessions, after: Some(session) };
         let timeline = TimelinePosition { post: post(9), seen };
+        let bookmark = Position { at, id: post(9) };
         let codes = [
             check_both("AQEAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(ListKind::Followers, 7), &position),
             check_both("AQIAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(ListKind::Following, 7), &position),
@@ -441,6 +445,7 @@ mod tests {
             check_both("ARAAAAAAAAAABwAAAAAAAAAJ", of_post(ReferrerKind::Reply, 7), &post(9)),
             check_both("AREAAAAAAAAABwAAAAAAAAAJ", of_post(ReferrerKind::Quote, 7), &post(9)),
             check_both("ARIAAAAAAAAABwAAAAAAAAAJ", of_post(ReferrerKind::Repost, 7), &post(9)),
+            check_both("ARMAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(Bookmarks, 7), &bookmark),
         ];
         let unknown = |code: &u8| Code::of(*code).is_some() != codes.contains(code);
         let unknown: Vec<u8> = (0..=u8::MAX).filter(unknown).collect();

@@ -70,6 +70,7 @@ impl Encoded for ExportPosition {
             Some(SectionPosition::Session(position)) => position.print(bytes),
             Some(SectionPosition::User(position)) => position.print(bytes),
             Some(SectionPosition::Post(post)) => post.print(bytes),
+            Some(SectionPosition::Bookmark(position)) => position.print(bytes),
         }
     }
 
@@ -81,6 +82,7 @@ impl Encoded for ExportPosition {
             Records::Account => return None,
             Records::Sessions => Some(SectionPosition::Session(Position::parse(rest)?)),
             Records::Posts => Some(SectionPosition::Post(PostId::parse(rest)?)),
+            Records::Bookmarks => Some(SectionPosition::Bookmark(Position::parse(rest)?)),
             Records::Listed(_) | Records::Own(_) => Some(SectionPosition::User(Position::parse(rest)?)),
         };
         Some(Self { section, after })
@@ -242,6 +244,9 @@ fn line(record: &Record, cursor: String) -> String {
         }
         Record::Mute { user, username, mute } => mute_fields(*user, username, *mute),
         Record::Post(post, versions) => post_fields(post, versions),
+        Record::Bookmark(Position { at, id: post }) => {
+            vec![begin(Section::Bookmarks), ("postId", id(GlobalId::Post(*post))), ("since", time(*at))]
+        }
     };
     fields.push(("cursor", Value::from(cursor)));
     // A value of strings, numbers and lists can always be written.
@@ -397,11 +402,13 @@ mod tests {
             SectionPosition::Session(Position { at, id: SessionId::parse("AAAAAAAAAAAAAAAA").unwrap() });
         let user = SectionPosition::User(Position { at, id: UserId::new(9).unwrap() });
         let post = SectionPosition::Post(PostId::new(9).unwrap());
+        let bookmark = SectionPosition::Bookmark(Position { at, id: PostId::new(9).unwrap() });
         for section in Section::ALL {
             let last = match section {
                 Section::Account => None,
                 Section::Sessions => Some(session),
                 Section::Posts => Some(post),
+                Section::Bookmarks => Some(bookmark),
                 _ => Some(user),
             };
             for after in [None, last] {
@@ -410,7 +417,7 @@ mod tests {
                 assert_eq!(ExportPosition::parse(&bytes), Some(position));
             }
         }
-        for bytes in [&[][..], &[9], &[0, 0], &[8, 1], &[1, 0, 0, 0, 0, 0, 0, 0, 0], &[2; 16]] {
+        for bytes in [&[][..], &[10], &[0, 0], &[8, 1], &[1, 0, 0, 0, 0, 0, 0, 0, 0], &[2; 16]] {
             assert_eq!(ExportPosition::parse(bytes), None, "{bytes:?}");
         }
     }

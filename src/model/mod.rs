@@ -19,6 +19,7 @@ pub mod moderation;
 pub mod moderator;
 pub mod page;
 pub mod post;
+pub mod reaction;
 pub mod recovery;
 pub mod referrer;
 pub mod region;

@@ -9,7 +9,7 @@ use crate::store::key::{Key, Keys, Set};
 use crate::store::tree::{self, Shard};
 use crate::store::{audience, exclusion, recovery, tie};
 
-/// A tree of users in a user's slot, each of whom has something of the user in their own slot.
+/// A tree in a user's slot. Unless it contains posts, each member has something of the user in their own slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tree {
     /// The users who block the user.
@@ -20,13 +20,27 @@ pub enum Tree {
     Viewed(i64),
     /// The users whose notes of viewed profiles contain the user, because they viewed the user's profile on this day.
     Viewers(Day),
+    /// The posts that the user has bookmarked.
+    Bookmarks,
 }
 
 impl Tree {
-    /// Returns the trees of others with whom a user is connected by nothing else.
+    /// Returns the trees of others with whom a user is connected by nothing else, and of posts.
     pub fn all(today: Day) -> impl Iterator<Item = Self> {
         let viewed = audience::stored_periods(today).map(Self::Viewed);
-        std::iter::once(Self::Ties).chain(viewed).chain(audience::stored_days(today).map(Self::Viewers))
+        [Self::Ties, Self::Bookmarks]
+            .into_iter()
+            .chain(viewed)
+            .chain(audience::stored_days(today).map(Self::Viewers))
+    }
+
+    /// Returns the users among the members of a shard with these elements.
+    #[must_use]
+    pub fn users(self, elements: &[u64]) -> Vec<UserId> {
+        if self == Self::Bookmarks {
+            return Vec::new();
+        }
+        elements.iter().copied().filter_map(UserId::new).collect()
     }
 
     fn key(self, keys: &Keys, user: UserId, shard: Shard) -> Key<Set> {
@@ -35,6 +49,7 @@ impl Tree {
             Self::Ties => keys.ties(user, shard.index()),
             Self::Viewed(period) => keys.viewed(user, period, shard.index()),
             Self::Viewers(day) => keys.audience(user, day, shard.index()),
+            Self::Bookmarks => keys.bookmarks(user).shard(shard.index()),
         }
     }
 }
@@ -53,7 +68,7 @@ pub fn delete_shard(keys: &Keys, user: UserId, tree: Tree, shard: Shard) -> Comm
 #[must_use]
 pub fn forget(keys: &Keys, user: UserId, tree: Tree, member: UserId) -> Vec<Command<bool>> {
     match tree {
-        Tree::Blockers => Vec::new(),
+        Tree::Blockers | Tree::Bookmarks => Vec::new(),
         Tree::Ties => vec![
             exclusion::forget(keys, member, user),
             recovery::forget(keys, member, user),

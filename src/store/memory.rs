@@ -4,9 +4,9 @@
 //! (`benches/memory.rs`).
 
 use crate::model::id::UserId;
-use crate::store::command::{Command, command, several};
+use crate::store::command::{Builder, Command, command, several};
 use crate::store::key::row::Row;
-use crate::store::key::{Key, Keys, Kind};
+use crate::store::key::{Key, Keys, Kind, OrderedSet};
 use crate::store::region::USERS_PER_SHARD;
 
 /// Number of elements that Redis samples to estimate the size of a key without a compact encoding.
@@ -30,7 +30,38 @@ pub fn usage<K: Kind>(key: &Key<K>) -> Command<Option<KeyUsage>> {
 
 /// Measures the key of this row, without arguments, in a user's slot; `None` if it does not exist.
 pub fn usage_of_user(keys: &Keys, row: &Row, user: UserId) -> Command<Option<KeyUsage>> {
+    if row.is_ordered_set() {
+        return measure_ordered(&keys.ordered_of_user(row, user));
+    }
     measure(&keys.of_user(row, user), row.count, row.seals)
+}
+
+/// What is measured of an ordered compact set: the bytes of its posts, times, number and root; the encoding and the length
+/// of the list of posts; the number of members, and that of those in the root.
+type OrderedParts =
+    (Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<String>, u64, Option<u64>, u64);
+
+/// Measures an ordered compact set with all of its parts. In other shards, a member takes about as many bytes as in the
+/// root.
+fn measure_ordered(set: &Key<OrderedSet>) -> Command<Option<KeyUsage>> {
+    let (posts, times, count, root) = (set.posts(), set.times(), set.count(), set.shard(0));
+    let bytes = |key: Builder| key.arg("SAMPLES").arg(SAMPLES);
+    let usage = several(&[
+        bytes(command("MEMORY").arg("USAGE").key(&posts)),
+        bytes(command("MEMORY").arg("USAGE").key(&times)),
+        bytes(command("MEMORY").arg("USAGE").key(&count)),
+        bytes(command("MEMORY").arg("USAGE").key(&root)),
+        command("OBJECT").arg("ENCODING").key(&posts),
+        command("LLEN").key(&posts),
+        command("GET").key(&count),
+        command("SCARD").key(&root),
+    ]);
+    usage.map(|(posts, times, count, root, encoding, ordered, members, in_root): OrderedParts| {
+        let in_tree = members.map_or(0, |members| root.unwrap_or(0) * members / in_root.max(1));
+        let bytes = posts.map(|posts| posts + times.unwrap_or(0) + count.unwrap_or(0) + in_tree);
+        let items = members.unwrap_or(ordered);
+        Ok(bytes.zip(encoding).map(|(bytes, encoding)| KeyUsage { bytes, items, encoding }))
+    })
 }
 
 fn measure<K>(key: &Key<K>, count: &str, seals: u64) -> Command<Option<KeyUsage>> {

@@ -97,17 +97,20 @@ pub enum Feature {
     Recovery,
     /// The lists of referrers are divided into listed, limited and withheld entries.
     EntryKinds,
+    /// Users have bookmarked posts. Servers of earlier versions would leave the bookmarks of erased accounts.
+    Reactions,
 }
 
 impl Feature {
     /// All features that this version knows.
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Exclusions,
         Self::Boundaries,
         Self::Inactivity,
         Self::Conversations,
         Self::Recovery,
         Self::EntryKinds,
+        Self::Reactions,
     ];
 
     /// Returns the feature's name in the layout.
@@ -119,6 +122,7 @@ impl Feature {
             Self::Conversations => "conversations",
             Self::Recovery => "recovery",
             Self::EntryKinds => "entry_kinds",
+            Self::Reactions => "reactions",
         }
     }
 }

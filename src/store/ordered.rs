@@ -23,12 +23,16 @@ use crate::store::tree::{self, GENERATIONS, ROOM, Shard};
 
 /// Number of the newest members whose order is known. The same as in `store/lua/part/ordered.lua`.
 pub const ORDERED: usize = 5_000;
-/// Maximum number of members that one command looks up, each in [`GENERATIONS`] shards.
-pub const PROBE: usize = 100;
+/// Maximum number of members that one command looks up, each in [`GENERATIONS`] shards: those of the longest page, and
+/// some that are read ahead of it.
+pub const PROBE: usize = 128;
 
 /// The time stored as 0, in seconds since the Unix epoch. Redis stores the times of this century in 32 bits.
 const EPOCH: i64 = 2_000_000_000;
 const MILLIS: i64 = 1_000;
+
+/// The time of a member whose own is unknown.
+pub const EARLIEST: Timestamp = Timestamp::from_millis(0);
 
 /// The outcome of the addition of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +169,30 @@ pub fn stored(set: &Key<OrderedSet>) -> Command<Stored> {
     parts.map(|(posts, times, count)| Ok(Stored { posts, times, count }))
 }
 
-/// Reads the elements of a shard: members, and the mark of a shard that is closed.
+/// Reads the elements of a shard: members, and the mark of a shard that is closed. Leaves out what is neither.
 pub fn shard(set: &Key<OrderedSet>, shard: Shard) -> Command<Vec<u64>> {
-    tree::elements(&set.shard(shard.index()))
+    let elements = command("SMEMBERS").key(&set.shard(shard.index())).reply::<Vec<String>>();
+    elements.map(|elements| Ok(elements.iter().filter_map(|element| element.parse().ok()).collect()))
+}
+
+/// Adds a post to the shards only, for a repair. Returns true if they did not contain it.
+pub fn add_to_shards(set: &Key<OrderedSet>, post: PostId) -> Command<bool> {
+    tree::add(|shard| set.shard(shard), post)
+}
+
+/// Replaces the order and the number of members, `None` for a set without a tree, unless they have changed since they
+/// were read. Returns true if they were replaced.
+pub fn restore(
+    set: &Key<OrderedSet>,
+    read: &Stored,
+    order: &[Position<PostId>],
+    count: Option<u64>,
+) -> Command<bool> {
+    let Stored { posts, times, count: read_count } = read;
+    let print = |count: Option<u64>| count.map_or_else(String::new, |count| count.to_string());
+    let restore = begin(set, call(&script::RESTORE_ORDERED)).arg(print(*read_count)).arg(print(count));
+    let restore = restore.arg(posts.len()).arg(times.len()).arg(order.len());
+    let restore = restore.args(posts).args(times);
+    let restore = restore.args(order.iter().map(|entry| entry.id.get()));
+    restore.args(order.iter().map(|entry| seconds(entry.at))).reply()
 }

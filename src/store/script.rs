@@ -226,6 +226,7 @@ scripts! {
     REQUESTS_TO_PUBLIC = "requests_to_public";
     RESERVE_NAME = "reserve_name";
     RESOLVE_REPORT = "resolve_report";
+    RESTORE_ORDERED = "restore_ordered";
     RETURN_INVITE = "return_invite";
     REVOKE_INVITE = "revoke_invite";
     REVOKE_SESSION = signal "revoke_session";

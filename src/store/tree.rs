@@ -70,7 +70,7 @@ impl Shard {
 }
 
 /// Adds a member to the tree with these shards, by index. Returns true if the tree did not contain it.
-pub(super) fn add(shards: impl Fn(u32) -> Key<Set>, member: UserId) -> Command<bool> {
+pub(super) fn add(shards: impl Fn(u32) -> Key<Set>, member: impl fmt::Display + Copy) -> Command<bool> {
     path(call(&script::ADD_TO_TREE), shards, member).reply()
 }
 
@@ -86,9 +86,13 @@ pub(super) fn contains(shards: impl Fn(u32) -> Key<Set>, member: UserId) -> Comm
 
 /// Adds the shards that may contain a member to a script's keys, then the member and the capacity of a shard to its
 /// arguments.
-pub(super) fn path(call: Builder, shards: impl Fn(u32) -> Key<Set>, member: UserId) -> Builder {
+pub(super) fn path(
+    call: Builder,
+    shards: impl Fn(u32) -> Key<Set>,
+    member: impl fmt::Display + Copy,
+) -> Builder {
     let path = Shard::all_of(member).map(|shard| shards(shard.index()));
-    path.fold(call, |call, shard| call.key(&shard)).arg(member.get()).arg(ROOM)
+    path.fold(call, |call, shard| call.key(&shard)).arg(member.to_string()).arg(ROOM)
 }
 
 /// Reads the elements of a shard: members, and the mark of a shard that is closed.

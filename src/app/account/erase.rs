@@ -236,8 +236,7 @@ impl App {
                     let elements = elements.send("erase: shard", self.store()).await?;
                     let below = shard.below(&elements);
                     if !elements.is_empty() {
-                        steps
-                            .push(Step::Leave(shard, elements.into_iter().filter_map(UserId::new).collect()));
+                        steps.push(Step::Leave(shard, tree.users(&elements)));
                     }
                     steps.extend(below.into_iter().map(Step::Enter));
                 }

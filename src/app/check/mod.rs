@@ -6,6 +6,7 @@
 //! reads suspect data again before it counts a fault. An operation with an intent is in progress, and is not a fault.
 
 mod activity;
+mod bookmark;
 mod boundary;
 mod cold;
 mod conversion;
@@ -75,6 +76,8 @@ findings! {
     WrongReferrals: "wrong replies and quotes", Fault;
     /// Posts with a wrong number of replies or quotes.
     MiscountedReferrals: "replies and quotes miscounted", Fault;
+    /// Users whose set of bookmarks has a wrong order, tree or number of members.
+    WrongBookmarks: "wrong sets of bookmarks", Fault;
     /// Unfinished operations, which are not faults.
     Unfinished: "operations in progress", Count;
 }
@@ -103,8 +106,9 @@ impl App {
     }
 
     /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names and subjects, their lists of
-    /// follows and requests, their blocks, the ties of their mutes, their archived post counts, the creation times and
-    /// visibilities of their hot posts, and the replies and quotes of these. With `repair`, repairs faults.
+    /// follows and requests, their blocks, the ties of their mutes, their bookmarks, their archived post counts, the
+    /// creation times and visibilities of their hot posts, and the replies and quotes of these. With `repair`, repairs
+    /// faults.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
         let accounts = self.accounts(&ids).await?.into_iter().flatten();
@@ -119,6 +123,7 @@ impl App {
         findings += self.check_activities(&existing, repair).await?;
         findings += self.check_boundaries(&existing, repair).await?;
         findings += self.check_ties(&existing, repair).await?;
+        findings[Finding::WrongBookmarks] += self.check_bookmarks(&existing, repair).await?;
         findings += self.check_posts(&ids, repair).await?;
         Ok(findings)
     }

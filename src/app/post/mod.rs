@@ -2,6 +2,7 @@
 //!
 #![doc = include_str!("README.md")]
 
+pub mod bookmark;
 pub(in crate::app) mod delete;
 mod edit;
 pub use self::edit::EditRequest;
@@ -9,6 +10,7 @@ mod own;
 mod publish;
 pub use self::publish::PublishRequest;
 
+pub mod reaction;
 pub mod read;
 mod referral;
 pub mod repost;

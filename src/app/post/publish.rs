@@ -61,7 +61,7 @@ fn reply_to(parent: Option<VisiblePost>, visibility: Visibility) -> Result<Reply
 
 /// Returns the reference to a quoted post, which is `None` if the quoting author may not see it.
 fn quote(quoted: Option<VisiblePost>) -> Result<PostId, RuleViolation> {
-    let Some(VisiblePost { post, author }) = quoted else { return Err(unknown(Field::QuoteOf)) };
+    let Some(VisiblePost { post, author, .. }) = quoted else { return Err(unknown(Field::QuoteOf)) };
     if !post.visibility.is_public() || author.record.is_private == Some(true) {
         let message = "Only posts that everyone can see can be quoted.";
         return Err(RuleViolation::new(Reason::Visibility, Field::QuoteOf, message));

@@ -40,7 +40,7 @@ const TOGETHER: usize = 500;
 
 /// Returns the post to repost, which is `None` if the viewer may not see it.
 fn original(found: Option<VisiblePost>) -> Result<PostId, RuleViolation> {
-    let Some(VisiblePost { post, author }) = found else {
+    let Some(VisiblePost { post, author, .. }) = found else {
         let message = "This post does not exist.";
         return Err(RuleViolation::new(Reason::NotFound, Field::PostId, message));
     };

@@ -22,6 +22,7 @@ use crate::model::details::Reply;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Direction;
 use crate::model::post::Post;
+use crate::model::reaction::{ReactionSelection, Reactions};
 use crate::model::user::UserFields;
 
 /// The replies that a home timeline shows, besides the reader's own, those to the reader, and those of authors to
@@ -42,6 +43,8 @@ pub enum Replies {
 pub(super) struct EntrySelection {
     /// The fields to read of each post's author, and of the users who reposted it.
     pub(super) author: UserFields,
+    /// The viewer's reactions to read.
+    pub(super) reactions: ReactionSelection,
     /// The replies to show.
     pub(super) replies: Replies,
 }
@@ -57,6 +60,8 @@ pub struct TimelineEntry {
     pub post: Arc<Post>,
     /// The post's author.
     pub author: VisibleUser,
+    /// The viewer's selected reactions to the post.
+    pub reactions: Reactions,
     /// The followed users whose reposts put the post here, newest repost first; empty if the post is here as its
     /// author's own.
     pub reposted_by: Vec<VisibleUser>,
@@ -65,13 +70,14 @@ pub struct TimelineEntry {
 }
 
 impl TimelineEntry {
-    fn own(VisiblePost { post, author }: VisiblePost) -> Self {
-        Self { id: post.id, at: post.created_at, post, author, reposted_by: Vec::new(), folded: Vec::new() }
+    fn own(VisiblePost { post, author, reactions }: VisiblePost) -> Self {
+        let (id, at) = (post.id, post.created_at);
+        Self { id, at, post, author, reactions, reposted_by: Vec::new(), folded: Vec::new() }
     }
 
     /// Creates the entry of an original that a repost puts into the timeline.
     fn reposted(original: VisiblePost, repost: VisiblePost) -> Self {
-        let VisiblePost { post: repost, author: reposter } = repost;
+        let VisiblePost { post: repost, author: reposter, .. } = repost;
         let reposted_by = vec![reposter];
         Self { id: repost.id, at: repost.created_at, reposted_by, ..Self::own(original) }
     }
@@ -142,7 +148,8 @@ impl App {
         selection: EntrySelection,
     ) -> Result<Vec<TimelineEntry>, Error> {
         let visible = Visible { app: self, load: self, viewer };
-        let author = UserSelection { fields: selection.author, ..UserSelection::NONE };
+        let EntrySelection { author, reactions, .. } = selection;
+        let author = UserSelection { fields: author, reactions, ..UserSelection::NONE };
         let ids: Arc<[Listed]> = ids.into_iter().map(Listed::Id).collect();
         if ids.is_empty() {
             return Ok(Vec::new());

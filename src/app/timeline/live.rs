@@ -33,6 +33,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::PostId;
 use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
+use crate::model::reaction::ReactionSelection;
 use crate::model::user::UserFields;
 
 /// Maximum number of posts loaded at once, and thus held for a client that does not read.
@@ -199,7 +200,8 @@ impl App {
             }
         };
         let (app, viewer, found, is_postponed) = (self.clone(), viewer.clone(), None, false);
-        let selection = EntrySelection { author, replies };
+        // Events are sent later than they are loaded: what they show of reactions is read when they are sent.
+        let selection = EntrySelection { author, reactions: ReactionSelection::NONE, replies };
         Ok(TimelineWatch { app, viewer, selection, listener, looks, seen, found, changed, is_postponed })
     }
 

@@ -26,6 +26,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::mark::Mark;
 use crate::model::page::{Direction, Page, Window};
+use crate::model::reaction::ReactionSelection;
 use crate::model::relation::Side;
 use crate::model::user::UserFields;
 use crate::store::relation;
@@ -104,6 +105,8 @@ pub struct TimelineQuery {
     pub window: Window<PostId>,
     /// The fields to read of each post's author, and of the users who reposted it.
     pub author: UserFields,
+    /// The viewer's reactions to read.
+    pub reactions: ReactionSelection,
     /// The replies to show.
     pub replies: Replies,
     /// True if the read must also check for entries on the other side of the window's position.
@@ -122,8 +125,8 @@ impl App {
             Some(known) => known,
             None => self.delivered_mark().await?,
         };
-        let TimelineQuery { window, author, replies, .. } = query;
-        let selection = EntrySelection { author, replies };
+        let TimelineQuery { window, author, reactions, replies, .. } = query;
+        let selection = EntrySelection { author, reactions, replies };
         // Read one additional post, to detect further posts.
         let wanted = Window { size: window.size + 1, ..window };
         let ahead = Window { size: self.ids_ahead(viewer, &wanted).await?, ..wanted };
@@ -166,7 +169,8 @@ impl App {
         behind: Window<PostId>,
         replies: Replies,
     ) -> Result<bool, Error> {
-        let selection = EntrySelection { author: UserFields::NONE, replies };
+        let selection =
+            EntrySelection { author: UserFields::NONE, reactions: ReactionSelection::NONE, replies };
         let nearest = behind.from.and_then(|from| {
             PostId::new(match behind.direction {
                 Direction::Forward => from.get().saturating_sub(1),

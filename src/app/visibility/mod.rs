@@ -26,7 +26,7 @@ pub use self::referrers::VisibleReferrers;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::try_join;
+use futures::future::{join, try_join};
 
 use crate::app::App;
 use crate::app::archive::{Listed, StoredPost};
@@ -41,6 +41,7 @@ use crate::model::clock::Timestamp;
 use crate::model::exclusion::{Blockers, Exclusions};
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Post, Visibility};
+use crate::model::reaction::{ReactionSelection, Reactions};
 use crate::model::relation::{Relation, Side};
 use crate::model::user::{User, UserFields, Username};
 
@@ -63,11 +64,18 @@ pub struct UserSelection {
     pub relation: bool,
     /// True if the relation needs the time at which the user requested to follow the viewer.
     pub requester: bool,
+    /// For authors of posts: the viewer's reactions to read, to the posts that are read with them.
+    pub reactions: ReactionSelection,
 }
 
 impl UserSelection {
     /// A selection of no data.
-    pub const NONE: Self = Self { fields: UserFields::NONE, relation: false, requester: false };
+    pub const NONE: Self = Self {
+        fields: UserFields::NONE,
+        relation: false,
+        requester: false,
+        reactions: ReactionSelection::NONE,
+    };
 
     /// Returns the selection of all data of both.
     #[must_use]
@@ -76,6 +84,7 @@ impl UserSelection {
             fields: self.fields | other.fields,
             relation: self.relation || other.relation,
             requester: self.requester || other.requester,
+            reactions: self.reactions.and(other.reactions),
         }
     }
 
@@ -103,6 +112,8 @@ pub struct VisiblePost {
     pub post: Arc<Post>,
     /// The post's author.
     pub author: VisibleUser,
+    /// The viewer's selected reactions.
+    pub reactions: Reactions,
 }
 
 /// The path by which a viewer reaches a user.
@@ -395,10 +406,17 @@ impl<L: Load> Visible<'_, L> {
             Surface::Elsewhere | Surface::Reference | Surface::Referrers => author.with_post_access(),
         };
         let authors = posts.iter().map(|post| post.author).collect();
-        let authors = self.authors(authors, least, author).await?;
-        let visible =
-            |found: &Option<StoredPost>| self.visible(found.as_ref()?.unchecked(), &authors, surface);
-        Ok(found.iter().map(visible).collect())
+        // Posts that do not exist are looked up as well, so that they take as many commands as hidden posts.
+        let id = |found: &Option<StoredPost>| {
+            found.as_ref().map_or(PostId::GREATEST, |found| found.unchecked().id)
+        };
+        let reactions = self.reactions(found.iter().map(id).collect(), author.reactions);
+        let (authors, reactions) = join(self.authors(authors, least, author), reactions).await;
+        let authors = authors?;
+        let visible = |(found, reactions): (&Option<StoredPost>, &Reactions)| {
+            self.visible(found.as_ref()?.unchecked(), &authors, *reactions, surface)
+        };
+        Ok(found.iter().zip(reactions.iter()).map(visible).collect())
     }
 
     /// Returns the authors of these posts, and these others, whom the viewer may see. Makes one round trip; none
@@ -429,12 +447,16 @@ impl<L: Load> Visible<'_, L> {
         &self,
         post: &Arc<Post>,
         authors: &HashMap<UserId, VisibleUser>,
+        reactions: Reactions,
         surface: Surface,
     ) -> Option<VisiblePost> {
         let kind = (post.visibility, post.details.references.original.is_some());
         let author = authors.get(&post.author)?;
-        may_see(surface, self.viewer.user(), kind, author)
-            .then(|| VisiblePost { post: Arc::clone(post), author: author.clone() })
+        may_see(surface, self.viewer.user(), kind, author).then(|| VisiblePost {
+            post: Arc::clone(post),
+            author: author.clone(),
+            reactions,
+        })
     }
 
     /// Returns those of these authors, some of whom may be repeated, whom the viewer may see. Looks for `least` users:

@@ -20,6 +20,7 @@ use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
+use crate::model::reaction::Reactions;
 
 /// Maximum number of posts read at once to replace those left out of a page.
 const MOST_POSTS: usize = 500;
@@ -27,8 +28,8 @@ const MOST_POSTS: usize = 500;
 /// An entry of an author's list of posts as a viewer sees it.
 #[derive(Clone, Debug)]
 pub enum ShownPost {
-    /// A post of the author.
-    Own(Arc<Post>),
+    /// A post of the author, and the viewer's selected reactions to it.
+    Own(Arc<Post>, Reactions),
     /// The original of a repost by the author, and the time of the repost.
     Original(VisiblePost, Timestamp),
 }
@@ -165,12 +166,12 @@ impl<L: Load> Visible<'_, L> {
         Ok((accesses, pages))
     }
 
-    /// Returns these posts of an author's list, of which the viewer has this access, in the same order, as the list
-    /// shows them; `None` for posts that do not exist, and if the viewer may not see the post or its original. Makes no
+    /// Returns these posts of an author's list, of which the viewer has this access and to which they have these
+    /// reactions, in the same order, as the list shows them; `None` for posts that do not exist, and if the viewer may not see the post or its original. Makes no
     /// round trip without reposts; otherwise two.
     pub async fn shown_posts(
         &self,
-        listed: &[Option<StoredPost>],
+        (listed, reactions): (&[Option<StoredPost>], &[Reactions]),
         access: PostAccess,
         original: UserSelection,
     ) -> Result<Vec<Option<ShownPost>>, Error> {
@@ -179,14 +180,15 @@ impl<L: Load> Visible<'_, L> {
         let originals = included.iter().flatten().filter_map(|post| post.details.references.original);
         let originals: Arc<[Listed]> = originals.map(Listed::Id).collect();
         let mut originals = self.posts(originals, original).await?.into_iter();
-        let mut shown = |post: &Arc<Post>| match post.details.references.original {
+        let mut shown = |post: &Arc<Post>, reactions: &Reactions| match post.details.references.original {
             Some(_) => {
                 let original = originals.next().flatten()?;
                 Some(ShownPost::Original(original, post.created_at))
             }
-            None => Some(ShownPost::Own(Arc::clone(post))),
+            None => Some(ShownPost::Own(Arc::clone(post), *reactions)),
         };
-        Ok(included.into_iter().map(|post| post.and_then(&mut shown)).collect())
+        let included = included.into_iter().zip(reactions);
+        Ok(included.map(|(post, reactions)| post.and_then(|post| shown(post, reactions))).collect())
     }
 
     /// Returns a page of those of an author's posts that are not for followers only. Reads the posts themselves, so

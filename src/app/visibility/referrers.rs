@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use futures::future::try_join;
+use futures::future::{join, try_join};
 
 use crate::app::archive::{Listed, StoredPost};
 use crate::app::error::Error;
@@ -23,6 +23,7 @@ use crate::budget;
 use crate::model::attachment::ReferrerKind;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Window};
+use crate::model::reaction::Reactions;
 use crate::model::referrer::{EntryPage, LimitedEntry};
 
 /// Number of limited entries that a page reads.
@@ -63,12 +64,18 @@ impl<L: Load> Visible<'_, L> {
         let part = Part::of(&page, &window, limited.iter().map(|entry| entry.post));
         limited.retain(|entry| part.entries.contains(&entry.post));
         let authors = self.authors_of(&listed, limited.iter().map(|entry| entry.author), author);
+        let ids = page.listed.entries.iter().copied().chain(limited.iter().map(|entry| entry.post));
+        let reactions = self.reactions(ids.collect(), author.reactions);
         let limited = self.stored(limited.iter().map(|entry| entry.post));
-        let (authors, limited) = try_join(authors, limited).await?;
-        let found = listed.iter().chain(limited.iter()).flatten();
-        let found = found.filter(|found| part.entries.contains(&found.unchecked().id));
-        let posts = found.filter_map(|found| self.visible(found.unchecked(), &authors, Surface::Referrers));
-        let mut posts: Vec<VisiblePost> = posts.collect();
+        let (found, reactions) = join(try_join(authors, limited), reactions).await;
+        let (authors, limited) = found?;
+        let visible = |(found, reactions): (&Option<StoredPost>, &Reactions)| {
+            let post = found.as_ref()?.unchecked();
+            self.visible(post, &authors, *reactions, Surface::Referrers)
+                .filter(|_| part.entries.contains(&post.id))
+        };
+        let found = listed.iter().chain(limited.iter()).zip(reactions.iter());
+        let mut posts: Vec<VisiblePost> = found.filter_map(visible).collect();
         posts.sort_unstable_by_key(|post| Reverse(post.post.id));
         posts.dedup_by_key(|post| post.post.id);
         Ok(part.with(posts))

@@ -75,6 +75,20 @@ pub(super) struct UndoRepostInput {
     post_id: ID,
 }
 
+/// Input of `bookmark`.
+#[derive(InputObject)]
+pub(super) struct BookmarkInput {
+    /// The id of the post to bookmark.
+    post_id: ID,
+}
+
+/// Input of `removeBookmark`.
+#[derive(InputObject)]
+pub(super) struct RemoveBookmarkInput {
+    /// The id of the bookmarked post.
+    post_id: ID,
+}
+
 /// Payload of `publish`.
 pub(super) struct PublishPayload {
     scope: Arc<Scope>,
@@ -208,6 +222,42 @@ macro_rules! repost_payload {
 repost_payload!(RepostPayload, "Payload of `repost`.");
 repost_payload!(UndoRepostPayload, "Payload of `undoRepost`.");
 
+/// Payload of `bookmark`.
+pub(super) struct BookmarkPayload(Changed);
+
+/// Payload of `bookmark`.
+#[Object]
+impl BookmarkPayload {
+    /// The bookmarked post; null on failure.
+    async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
+        self.0.load(context).await
+    }
+
+    #[graphql(flatten)]
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn user_errors(&self) -> &UserErrors {
+        &self.0.errors
+    }
+}
+
+/// Payload of `removeBookmark`.
+pub(super) struct RemoveBookmarkPayload(Changed);
+
+/// Payload of `removeBookmark`.
+#[Object]
+impl RemoveBookmarkPayload {
+    /// The post; null on failure, or if the viewer can no longer see it.
+    async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
+        self.0.load(context).await
+    }
+
+    #[graphql(flatten)]
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn user_errors(&self) -> &UserErrors {
+        &self.0.errors
+    }
+}
+
 /// Changes the post in `input.postId`.
 async fn change_post(
     context: &Context<'_>,
@@ -301,5 +351,29 @@ impl PostMutation {
             app.undo_repost(viewer, post).await
         });
         Some(changed.await.map(UndoRepostPayload))
+    }
+
+    /// Adds a post to the viewer's bookmarks, which only the viewer sees: up to 5,000. Idempotent; a repeated bookmark
+    /// keeps its place.
+    async fn bookmark(
+        &self,
+        context: &Context<'_>,
+        input: BookmarkInput,
+    ) -> Option<Result<BookmarkPayload, Error>> {
+        let changed =
+            change_post(context, &input.post_id, async |app, viewer, post| app.bookmark(viewer, post).await);
+        Some(changed.await.map(BookmarkPayload))
+    }
+
+    /// Removes a post from the viewer's bookmarks. Idempotent.
+    async fn remove_bookmark(
+        &self,
+        context: &Context<'_>,
+        input: RemoveBookmarkInput,
+    ) -> Option<Result<RemoveBookmarkPayload, Error>> {
+        let changed = change_post(context, &input.post_id, async |app, viewer, post| {
+            app.remove_bookmark(viewer, post).await
+        });
+        Some(changed.await.map(RemoveBookmarkPayload))
     }
 }

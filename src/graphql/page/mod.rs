@@ -18,7 +18,7 @@ use crate::app::error::Error;
 use crate::app::visibility::list::VisiblePage;
 use crate::app::visibility::{VisiblePost, VisibleReferrers};
 use crate::model::id::PostId;
-use crate::model::page::{Direction, Page, Window};
+use crate::model::page::{Direction, Page, Stepwise, Window};
 
 /// A page with its nodes, in list order.
 pub(super) struct Filled<E, N> {
@@ -138,7 +138,7 @@ pub(super) async fn fill<R: Rows>(rows: &R, window: Window<R::Position>) -> Resu
 }
 
 /// Loads a page like [`fill`], with flags that do not tell of entries without a node, which the viewer may not see.
-pub(super) async fn fill_visible<R: Rows<Position = PostId>>(
+pub(super) async fn fill_visible<R: Rows<Position: Stepwise>>(
     rows: &R,
     window: Window<R::Position>,
 ) -> Result<FilledOf<R>, Error> {

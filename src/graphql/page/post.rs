@@ -1,23 +1,24 @@
-//! Pages of a user's posts.
+//! Pages of a user's posts, and of the viewer's bookmarks.
 
 use std::sync::Arc;
 
-use futures::future::{try_join_all, try_join3};
+use futures::future::{join, try_join_all, try_join3};
 
 use crate::app::archive::{Listed, StoredPost};
 use crate::app::error::Error;
-use crate::app::visibility::{PostAccess, ShownPost, UserSelection};
+use crate::app::visibility::{PostAccess, ShownPost, UserSelection, VisiblePost};
 use crate::graphql::context::Scope;
 use crate::graphql::page::{Filled, Part, PartOf, Rows, complete};
 use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
-use crate::model::page::Window;
+use crate::model::page::{Position, Window};
+use crate::model::reaction::Reactions;
 
 /// The posts of a user to list, and what to read of others'.
 #[derive(Clone, Copy)]
 pub(in crate::graphql) struct Listing {
     pub(in crate::graphql) period: Period,
-    /// The data to read of the authors of reposted posts.
+    /// The data to read of the authors of reposted posts; and of all posts, the viewer's reactions.
     pub(in crate::graphql) original: UserSelection,
 }
 
@@ -37,8 +38,8 @@ impl Rows for Posts<'_> {
     async fn part(&self, window: Window<PostId>) -> Result<PartOf<Self>, Error> {
         let visible = self.scope.visible();
         let page = visible.unfiltered_post_page(self.author, window, self.list.period).await?;
-        let posts = visible.post_records(Arc::clone(&page.entries)).await?;
-        let found = self.found(&page.entries, &posts).await?;
+        let (posts, reactions) = read(self.scope, Arc::clone(&page.entries), self.list).await?;
+        let found = self.found(&page.entries, &posts, &reactions).await?;
         Ok(Part::of(&window, &page, found))
     }
 }
@@ -50,11 +51,25 @@ impl Posts<'_> {
         &self,
         listed: &[Listed],
         posts: &[Option<StoredPost>],
+        reactions: &[Reactions],
     ) -> Result<Vec<(Listed, ShownPost)>, Error> {
-        let shown = self.scope.visible().shown_posts(posts, self.access, self.list.original).await?;
+        let visible = self.scope.visible();
+        let shown = visible.shown_posts((posts, reactions), self.access, self.list.original).await?;
         let found = listed.iter().zip(shown).filter_map(|(listed, shown)| Some((listed.clone(), shown?)));
         Ok(found.collect())
     }
+}
+
+/// Returns these posts as they are stored, and the viewer's reactions to them, in the same order. Makes one round trip.
+async fn read(
+    scope: &Arc<Scope>,
+    listed: Arc<[Listed]>,
+    list: Listing,
+) -> Result<(Arc<[Option<StoredPost>]>, Arc<[Reactions]>), Error> {
+    let visible = scope.visible();
+    let reactions = visible.reactions(listed.iter().map(Listed::id).collect(), list.original.reactions);
+    let (posts, reactions) = join(visible.post_records(listed), reactions).await;
+    Ok((posts?, reactions))
 }
 
 /// Returns the number of each author's posts that the viewer may see. `known` are the accesses to them, if they are
@@ -98,15 +113,42 @@ pub(in crate::graphql) async fn fill_all(
     let rows = authors.iter().copied().zip(accesses);
     let rows: Vec<_> = rows.map(|(author, access)| Posts { scope, author, access, list }).collect();
     let listed = pages.iter().flat_map(|page| page.entries.iter().cloned()).collect();
-    let posts = scope.visible().post_records(listed).await?;
+    let (posts, reactions) = read(scope, listed, list).await?;
     let mut start = 0;
     let filled = rows.iter().zip(windows).zip(&pages).map(|((rows, window), page)| {
-        let posts = &posts[start..start + page.entries.len()];
-        start += page.entries.len();
+        let range = start..start + page.entries.len();
+        start = range.end;
+        let (posts, reactions) = (&posts[range.clone()], &reactions[range]);
         async move {
-            let found = rows.found(&page.entries, posts).await?;
+            let found = rows.found(&page.entries, posts, reactions).await?;
             complete(rows, *window, Part::of(window, page, found)).await
         }
     });
     try_join_all(filled).await
+}
+
+/// The viewer's bookmarks, read part by part.
+pub(in crate::graphql) struct Bookmarks<'a> {
+    pub(in crate::graphql) scope: &'a Arc<Scope>,
+    /// The data to read of the authors, and the viewer's reactions to the posts.
+    pub(in crate::graphql) author: UserSelection,
+}
+
+impl Rows for Bookmarks<'_> {
+    type Entry = Position<PostId>;
+    type Position = Position<PostId>;
+    type Node = VisiblePost;
+
+    // Each refill takes three round trips.
+    const REFILLS: &'static [usize] = &[200];
+
+    /// Omits posts that do not exist or are hidden from the viewer.
+    async fn part(&self, window: Window<Self::Position>) -> Result<PartOf<Self>, Error> {
+        let visible = self.scope.visible();
+        let page = visible.unfiltered_bookmark_page(window).await?;
+        let posts = page.entries.iter().map(|entry| Listed::Id(entry.id)).collect();
+        let posts = visible.posts(posts, self.author).await?;
+        let found = page.entries.iter().zip(posts).filter_map(|(entry, post)| Some((*entry, post?)));
+        Ok(Part::of(&window, &page, found.collect()))
+    }
 }

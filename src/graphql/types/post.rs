@@ -19,13 +19,13 @@ use crate::graphql::directive::{
 use crate::graphql::entries::Entries;
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{Paging, connections};
-use crate::graphql::preloaded::{Json, Leaf, fields, name_of};
+use crate::graphql::preloaded::{Json, Leaf, fields, memory, name_of};
 use crate::graphql::selection::Selected;
 use crate::graphql::types::connection::post::{PostListConnection, ReplyOrder};
 use crate::graphql::types::connection::user::RepostConnection;
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::segment::Segment;
-use crate::graphql::types::selection::user_selection;
+use crate::graphql::types::selection::author_selection_of;
 use crate::graphql::types::user::User;
 use crate::model;
 use crate::model::attachment::ReferrerKind;
@@ -34,6 +34,7 @@ use crate::model::details::References;
 use crate::model::edit::EarlierVersion;
 use crate::model::entity;
 use crate::model::id::{PostId, UserId};
+use crate::model::reaction::Reactions;
 
 /// Default and maximum number of ancestors of a post.
 const ANCESTORS: usize = 8;
@@ -44,19 +45,25 @@ pub(in crate::graphql) struct Post {
     scope: Arc<Scope>,
     record: Arc<model::post::Post>,
     author: User,
+    reactions: Reactions,
 }
 
 impl Post {
-    pub(in crate::graphql) fn new(scope: &Arc<Scope>, record: Arc<model::post::Post>, author: User) -> Self {
-        Self { scope: Arc::clone(scope), record, author }
+    pub(in crate::graphql) fn new(
+        scope: &Arc<Scope>,
+        record: Arc<model::post::Post>,
+        author: User,
+        reactions: Reactions,
+    ) -> Self {
+        Self { scope: Arc::clone(scope), record, author, reactions }
     }
 
     /// Creates a post from loaded data.
     pub(in crate::graphql) fn visible(
         scope: &Arc<Scope>,
-        VisiblePost { post, author }: &VisiblePost,
+        VisiblePost { post, author, reactions }: &VisiblePost,
     ) -> Self {
-        Self::new(scope, Arc::clone(post), User::visible(scope, author.clone()))
+        Self::new(scope, Arc::clone(post), User::visible(scope, author.clone()), *reactions)
     }
 
     /// Returns the scope in which the post was read.
@@ -87,7 +94,7 @@ impl Post {
         selection: &Selected<'_>,
     ) -> Result<Vec<Option<Self>>, Error> {
         let posts = ids.map(Listed::Id).collect();
-        let author = user_selection(&[selection.field("author")]);
+        let author = author_selection_of(std::slice::from_ref(selection));
         let posts = scope.visible().posts(posts, author).await?;
         Ok(posts.iter().map(|post| Some(Self::visible(scope, post.as_ref()?))).collect())
     }
@@ -176,7 +183,7 @@ fields! {
             first: Option<i32>,
         ) -> Option<Result<Vec<Post>, Error>> {
             let most = first.map_or(ANCESTORS, |first| usize::try_from(first).unwrap_or(0)).min(MOST_ANCESTORS);
-            let author = user_selection(&[Selected::of(context).field("author")]);
+            let author = author_selection_of(&[Selected::of(context)]);
             let visible = self.scope.visible();
             let ancestors = visible.ancestors(&self.record, most, author).boxed().await;
             Some(ancestors.map(|posts| posts.iter().map(|post| Self::visible(&self.scope, post)).collect()))
@@ -203,6 +210,16 @@ fields! {
         #[graphql(directive = cache_control::apply(Private))]
         async fn viewer_has_reposted(&self) -> Option<Result<bool, Error>> {
             Some(self.scope.visible().has_reposted(self.record.id).boxed().await)
+        }
+
+        /// True if the post is in the viewer's bookmarks; false for an anonymous request; null if temporarily
+        /// unavailable.
+        #[graphql(directive = cache_control::apply(Private))]
+        async fn viewer_has_bookmarked(&self) -> Option<Result<bool, Error>> {
+            Some(match self.reactions.bookmarked {
+                Some(has_bookmarked) => Ok(has_bookmarked),
+                None => self.scope.visible().has_bookmarked(self.record.id).boxed().await,
+            })
         }
 
         #[graphql(flatten)]
@@ -237,7 +254,7 @@ fields! {
                 }
             })
         }
-    }
+    }    source "viewerHasBookmarked" = |_| memory(|post: &Self, json| json.value(&post.reactions.bookmarked?));
 }
 
 /// An earlier version of a post.

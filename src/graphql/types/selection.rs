@@ -3,11 +3,20 @@
 use crate::app::visibility::UserSelection;
 use crate::graphql::selection::Selected;
 use crate::graphql::types::user::User;
+use crate::model::reaction::ReactionSelection;
 use crate::model::user::UserFields;
 
-/// Returns the user data that this selection of a connection of posts needs of their authors.
+/// Returns the data that this selection of a connection of posts needs of their authors, and of the viewer's reactions
+/// to the posts.
 pub(in crate::graphql) fn author_selection(connection: &Selected<'_>) -> UserSelection {
-    user_selection(&connection.nodes().map(|post| post.field("author")))
+    author_selection_of(&connection.nodes())
+}
+
+/// Returns the data that these selections of posts need of their authors, and of the viewer's reactions to the posts.
+pub(in crate::graphql) fn author_selection_of(posts: &[Selected<'_>]) -> UserSelection {
+    let authors: Vec<_> = posts.iter().map(|post| post.field("author")).collect();
+    let bookmarked = posts.iter().any(|post| post.field("viewerHasBookmarked").exists());
+    UserSelection { reactions: ReactionSelection { bookmarked }, ..user_selection(&authors) }
 }
 
 /// Returns the user data that these selections of one user need in total. Conditional fields count as selected: loading
@@ -20,6 +29,7 @@ pub(in crate::graphql) fn user_selection(selections: &[Selected<'_>]) -> UserSel
         fields: fields.fold(UserFields::NONE, |all, (_, field)| all | *field),
         relation: selects("relation"),
         requester: selections.iter().any(|selection| selects_requester(&selection.field("relation"))),
+        reactions: ReactionSelection::NONE,
     };
     if selects("posts") || selects("postCount") { selection.with_post_access() } else { selection }
 }

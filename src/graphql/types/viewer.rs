@@ -13,13 +13,13 @@ use crate::app::session::Sessions;
 use crate::app::viewer::SignedIn;
 use crate::app::visibility::list::OwnList;
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::ListOf;
+use crate::graphql::cursor::{Bookmarks, ListOf};
 use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost, list_size};
 use crate::graphql::entries::Entries;
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{Paging, connections};
 use crate::graphql::selection::Selected;
-use crate::graphql::types::connection::post::{TimelineConnection, TimelineReplies};
+use crate::graphql::types::connection::post::{PostListConnection, TimelineConnection, TimelineReplies};
 use crate::graphql::types::connection::user::UserConnection;
 use crate::graphql::types::moderation::Moderation;
 use crate::graphql::types::recovery::PendingRecovery;
@@ -156,7 +156,7 @@ connections! {
     }
 }
 
-/// The lists of users that only the viewer sees, as connections.
+/// The lists that only the viewer sees, as connections.
 struct ViewerLists {
     scope: Arc<Scope>,
     owner: UserId,
@@ -194,6 +194,12 @@ connections! {
         /// The users whom the viewer has requested to follow, newest request first.
         async fn sent_follow_requests(&self, context, paging) -> UserConnection {
             self.list(context, OwnList::SentRequests, paging).await
+        }
+
+        /// The viewer's bookmarks, newest first: at most 5,000. Deleted and hidden posts are left out.
+        async fn bookmarks(&self, context, paging) -> PostListConnection {
+            let list = ListOf { kind: Bookmarks, owner: self.owner };
+            PostListConnection::load_bookmarks(&self.scope, list, &paging, &Selected::of(context)).await
         }
     }
 }

@@ -411,6 +411,11 @@ impl Keys {
         KEYS.iter().filter(is_erased).flat_map(erased)
     }
 
+    /// Returns the key of this row of ordered compact sets, without arguments, in a user's slot.
+    pub(super) fn ordered_of_user(&self, row: &Row, user: UserId) -> Key<OrderedSet> {
+        self.key(Tag::User(user), noun(row.name))
+    }
+
     /// Returns the key of this row, without arguments, in a user's slot.
     #[must_use]
     pub fn of_user(&self, row: &Row, user: UserId) -> Key<Any> {

@@ -44,6 +44,12 @@ impl Row {
         self.parts.len() > 1
     }
 
+    /// Returns true if this is an ordered compact set.
+    #[must_use]
+    pub fn is_ordered_set(&self) -> bool {
+        self.kind == "OrderedSet"
+    }
+
     /// Returns the items of which `fanfold memory` measures the key, in the singular.
     pub fn footprints(&self) -> impl Iterator<Item = &'static str> {
         self.facts

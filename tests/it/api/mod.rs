@@ -3,6 +3,7 @@
 mod account;
 mod audience;
 mod batching;
+mod bookmark;
 mod boundaries;
 mod cache;
 mod caching;

@@ -87,6 +87,7 @@ async fn populate(world: &World) -> Person {
         }
         let post = publish(world, other, "listed").await;
         change(world, viewer, "report", json!({ "target": { "postId": post }, "reason": "spam" })).await;
+        change(world, viewer, "bookmark", json!({ "postId": post })).await;
     }
     let post = publish(world, owner, "first").await;
     for other in others {

@@ -187,6 +187,14 @@ const ROWS: &[Row] = &[
         viewer { id } post { id } userErrors { ...error } } }"),
     (&["Mutation.undoRepost.input.postId"], Subject::Post, "mutation ($id: ID!) { undoRepost(input: { postId: $id }) {
         post { id } userErrors { ...error } } }"),
+    (&["Mutation.bookmark.input.postId"], Subject::Post, "mutation ($id: ID!) { bookmark(input: { postId: $id }) {
+        post { id } userErrors { ...error } } }"),
+    (
+        &["Mutation.removeBookmark.input.postId"],
+        Subject::Post,
+        "mutation ($id: ID!) { removeBookmark(input: { postId: $id }) {
+        post { id } userErrors { ...error } } }",
+    ),
     (
         &["Mutation.report.input.target.userId"],
         Subject::User(1),
@@ -201,6 +209,7 @@ const ROWS: &[Row] = &[
 
 const POSITION: &str =
     "posts are ordered by id, whether or not they exist; the list is that of a visible post";
+const BOOKMARKS: &str = "bookmarks are ordered by their times, whether or not the posts exist";
 const MODERATORS: &str = "for moderators, who see all users";
 
 /// Arguments that need no row, each with the reason.
@@ -211,6 +220,8 @@ const EXEMPT: &[(&str, &str)] = &[
     ("Mutation.revokeSession.input.sessionId", "identifies a session of the viewer"),
     ("Viewer.timeline.after", "posts are ordered by id, whether or not they exist"),
     ("Viewer.timeline.before", "posts are ordered by id, whether or not they exist"),
+    ("Viewer.bookmarks.after", BOOKMARKS),
+    ("Viewer.bookmarks.before", BOOKMARKS),
     ("Post.quotes.after", POSITION),
     ("Post.quotes.before", POSITION),
     ("Post.replies.after", POSITION),

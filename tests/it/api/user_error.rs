@@ -20,7 +20,10 @@ const TEXT: &str = "correct_horse";
 const UNKNOWN: u64 = 7_700_001;
 
 /// The mutations without user errors, each with the reason. Their wrong ids are provoked all the same.
-const NEVER: [(&str, &str); 1] = [("undoRepost", "without a repost, there is nothing to undo")];
+const NEVER: [(&str, &str); 2] = [
+    ("undoRepost", "without a repost, there is nothing to undo"),
+    ("removeBookmark", "without a bookmark, there is nothing to remove"),
+];
 
 fn user_id(number: u64) -> UserId {
     UserId::new(number).unwrap()

@@ -10,6 +10,7 @@ use fanfold::app::timeline::seen::Seen;
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
 use fanfold::app::viewer::Viewer;
 use fanfold::model::page::{Direction, Window};
+use fanfold::model::reaction::ReactionSelection;
 use fanfold::model::user::UserFields;
 
 use crate::harness::stage::Results;
@@ -129,7 +130,13 @@ async fn begin_at(app: &App, viewer: &Viewer, after: Option<Seen>) -> Option<Tim
 
 fn first_page() -> TimelineQuery {
     let window = Window { direction: Direction::Forward, size: PAGE, from: None };
-    TimelineQuery { window, author: UserFields::NONE, replies: Replies::default(), looks_back: false }
+    TimelineQuery {
+        window,
+        author: UserFields::NONE,
+        reactions: ReactionSelection::NONE,
+        replies: Replies::default(),
+        looks_back: false,
+    }
 }
 
 /// Reads the timeline and begins to watch from its first entry; if there is none, begins to watch before it is read.

@@ -14,6 +14,7 @@ use fanfold::model::clock::Period;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::Post;
+use fanfold::model::reaction::ReactionSelection;
 use fanfold::model::user::UserFields;
 use serde_json::Value;
 
@@ -106,7 +107,13 @@ pub(crate) async fn walk_entries(
     let mut from = None;
     loop {
         let window = Window { direction, size, from };
-        let query = TimelineQuery { window, author: UserFields::NONE, replies, looks_back: true };
+        let query = TimelineQuery {
+            window,
+            author: UserFields::NONE,
+            reactions: ReactionSelection::NONE,
+            replies,
+            looks_back: true,
+        };
         // An interrupted call reads nothing more; a call that is too late has an error, and has read enough.
         let Ok(TimelinePage { page, .. }) = app.timeline(viewer, query).await else { return seen };
         let entries = page.entries.iter().cloned();

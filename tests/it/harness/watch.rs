@@ -7,6 +7,7 @@ use fanfold::app::timeline::seen::Seen;
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
 use fanfold::app::viewer::Viewer;
 use fanfold::model::page::{Direction, Window};
+use fanfold::model::reaction::ReactionSelection;
 use fanfold::model::user::UserFields;
 
 use crate::harness::world::{Person, World};
@@ -14,8 +15,13 @@ use crate::harness::world::{Person, World};
 /// Returns the first page of the viewer's timeline.
 pub(crate) async fn first_page(app: &App, viewer: &Viewer) -> TimelinePage {
     let window = Window { direction: Direction::Forward, size: 10, from: None };
-    let query =
-        TimelineQuery { window, author: UserFields::NONE, replies: Replies::default(), looks_back: false };
+    let query = TimelineQuery {
+        window,
+        author: UserFields::NONE,
+        reactions: ReactionSelection::NONE,
+        replies: Replies::default(),
+        looks_back: false,
+    };
     app.timeline(viewer, query).await.unwrap()
 }
 

@@ -14,6 +14,7 @@ use fanfold::app::viewer::Viewer;
 use fanfold::app::visibility::{Access, UserSelection, Visible};
 use fanfold::model::id::UserId;
 use fanfold::model::page::{Direction, Window};
+use fanfold::model::reaction::ReactionSelection;
 use fanfold::model::relation::ListKind;
 use fanfold::model::rng::Rng;
 use fanfold::model::user::UserFields;
@@ -87,7 +88,11 @@ async fn read(app: &App, viewer: &Viewer, users: &[UserId]) -> Result<String, Er
     let visible = Visible { app, load: app, viewer };
     let fields = UserFields::DISPLAY_NAME | UserFields::BIO;
     let users = visible
-        .users(users.into(), UserSelection { fields, relation: true, requester: true }, Access::Direct)
+        .users(
+            users.into(),
+            UserSelection { fields, relation: true, requester: true, reactions: ReactionSelection::NONE },
+            Access::Direct,
+        )
         .await?;
     let list = UserList { kind: ListKind::Followers, owner: viewer.user().unwrap() };
     let window = Window { direction: Direction::Forward, size: 5, from: None };

@@ -187,6 +187,7 @@ async fn nothing_is_published_below_a_watermark_that_was_read() {
     let query = fanfold::app::timeline::TimelineQuery {
         window,
         author,
+        reactions: fanfold::model::reaction::ReactionSelection::NONE,
         replies: fanfold::app::timeline::entry::Replies::default(),
         looks_back: false,
     };

@@ -14,6 +14,7 @@ use fanfold::app::timeline::seen::Seen;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::id::PostId;
 use fanfold::model::page::{Direction, Window};
+use fanfold::model::reaction::ReactionSelection;
 use fanfold::model::user::UserFields;
 
 use crate::harness::case::cases;
@@ -87,8 +88,13 @@ async fn watches_that_share_looks_miss_nothing_and_see_nothing_twice() {
         .await
         .unwrap();
     let window = Window { direction: Direction::Forward, size: 1, from: None };
-    let query =
-        TimelineQuery { window, author: UserFields::NONE, replies: Replies::default(), looks_back: false };
+    let query = TimelineQuery {
+        window,
+        author: UserFields::NONE,
+        reactions: ReactionSelection::NONE,
+        replies: Replies::default(),
+        looks_back: false,
+    };
     let start = world.app.timeline(&viewers[0], query).await.unwrap().seen_from(0);
 
     let app = world.app.clone();

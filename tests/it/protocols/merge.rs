@@ -15,6 +15,7 @@ use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::{Content, Visibility};
+use fanfold::model::reaction::ReactionSelection;
 use fanfold::model::user::UserFields;
 use tokio::sync::oneshot;
 
@@ -118,6 +119,7 @@ async fn authors_left_out_of_a_page_are_read_when_others_delete_their_posts_mean
         let query = TimelineQuery {
             window: Window { direction, size: 5, from },
             author: UserFields::NONE,
+            reactions: ReactionSelection::NONE,
             replies: Replies::default(),
             looks_back: false,
         };
@@ -153,6 +155,7 @@ async fn a_page_reads_no_more_authors_than_may_have_posts_in_it() {
     let query = |direction| TimelineQuery {
         window: Window { direction, size: 20, from: None },
         author: UserFields::NONE,
+        reactions: ReactionSelection::NONE,
         replies: Replies::default(),
         looks_back: false,
     };

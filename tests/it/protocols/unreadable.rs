@@ -3,6 +3,7 @@
 use fanfold::app::timeline::TimelineQuery;
 use fanfold::app::timeline::entry::Replies;
 use fanfold::model::page::{Direction, Window};
+use fanfold::model::reaction::ReactionSelection;
 use fanfold::model::user::UserFields;
 use serde_json::Value;
 
@@ -76,8 +77,13 @@ async fn data_that_is_unavailable_for_a_while_is_an_error_and_is_not_skipped() {
     stage.calls(&[Publish(BROKEN, None)]).await;
     let redis = &stage.world.redis;
     let window = Window { direction: Direction::Forward, size: 2, from: None };
-    let query =
-        TimelineQuery { window, author: UserFields::NONE, replies: Replies::default(), looks_back: false };
+    let query = TimelineQuery {
+        window,
+        author: UserFields::NONE,
+        reactions: ReactionSelection::NONE,
+        replies: Replies::default(),
+        looks_back: false,
+    };
     let viewer = stage.viewer(READER);
     // The permissions of the Redis user are wrong for a while.
     redis.raw::<String>(&["ACL", "SETUSER", "default", "-zrevrangebyscore"]);

@@ -26,7 +26,7 @@ use fanfold::model::relation::MuteScope;
 use fanfold::store::batch::Batch;
 use fanfold::store::key::KEYS;
 use fanfold::store::key::row::{Fact, Row};
-use fanfold::store::{audience, tie};
+use fanfold::store::{audience, ordered, tie};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -167,6 +167,8 @@ impl Stage {
         app.mute(&viewer, id(2), MuteScope::All, None).await.unwrap();
         app.unmute(&viewer, id(2)).await.unwrap();
         app.block(&viewer, id(5)).await.unwrap();
+        app.bookmark(&viewer, self.targets[1]).await.unwrap();
+        self.bookmark_many(&viewer).await;
         let muter = app.authenticate(&people[0].token).await.unwrap();
         app.mute(&muter, id(self.next), MuteScope::All, None).await.unwrap();
         let blocker = app.authenticate(&people[5].token).await.unwrap();
@@ -177,6 +179,19 @@ impl Stage {
         // An archived post.
         let oldest = self.posts_of(&viewer).await.pop().unwrap();
         app.delete_post(&viewer, oldest).await.unwrap();
+    }
+
+    /// Adds as many bookmarks to a user's as need a tree.
+    async fn bookmark_many(&self, viewer: &Viewer) {
+        let (store, user) = (self.world.app.store(), viewer.user().unwrap());
+        let (bookmarks, bucket) = (store.keys().bookmarks(user), store.keys().reactions_of(user));
+        let mut batch = Batch::new("test");
+        let add = |post| {
+            let post = PostId::new(post).unwrap();
+            batch.push(ordered::add(&bookmarks, post, self.world.clock.now(), None, &bucket, None))
+        };
+        let tickets = (1_000_000..1_000_200).map(add).collect();
+        batch.send(store).await.unwrap().take_all(tickets).unwrap();
     }
 
     /// Makes the account of a user private, and lets another request to follow it.

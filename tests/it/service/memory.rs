@@ -61,6 +61,7 @@ async fn world() -> World {
     let request = PublishRequest { content: "x", in_reply_to: PostId::new(1), ..PublishRequest::default() };
     world.app.publish(&replier, request).await.unwrap();
     world.app.repost(&replier, PostId::new(1).unwrap()).await.unwrap();
+    world.app.bookmark(&replier, PostId::new(1).unwrap()).await.unwrap();
     let limited = "mutation { publish(input: { content: \"x\", visibility: FOLLOWERS }) { post { id } } }";
     world.data(Some(&strangers[1].token), limited, Value::Null).await;
     deliver_all(&world.app).await;
@@ -96,6 +97,7 @@ async fn everything_is_measured_as_redis_says() {
         ("limited post", 1),
         ("reply or quote", 1),
         ("repost", 1),
+        ("bookmark", 1),
         ("earlier version", 1),
         ("visit", 5),
         ("region", 2),
@@ -115,6 +117,7 @@ async fn everything_is_measured_as_redis_says() {
     assert_eq!(bytes("block"), usage(&["ff:{u1}:blocking", "ff:{u5}:blockers"]));
     assert_eq!(bytes("mute"), usage(&["ff:{u3}:muting"]));
     assert_eq!(bytes("tie"), usage(&["ff:{u1}:ties:0", "ff:{u3}:ties:0"]));
+    assert_eq!(bytes("bookmark"), usage(&["ff:{u3}:bookmarks", "ff:{u3}:bookmarks:times"]));
     assert_eq!(bytes("limited post"), usage(&["ff:{u5}:limited"]));
     assert_eq!(bytes("timeline entry"), usage(&["ff:{u1}:timeline"]));
     assert_eq!(bytes("reply or quote"), usage(&["ff:{p1}:replies"]));

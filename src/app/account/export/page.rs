@@ -49,6 +49,8 @@ pub enum Records {
     Own(OwnList),
     /// Posts.
     Posts,
+    /// Bookmarks.
+    Bookmarks,
 }
 
 macro_rules! sections {
@@ -93,6 +95,8 @@ sections! {
     Muted = "mute", Records::Own(OwnList::Muted);
     /// The owner's posts.
     Posts = "post", Records::Posts;
+    /// The owner's bookmarks, also of posts that are deleted or hidden from the owner.
+    Bookmarks = "bookmark", Records::Bookmarks;
 }
 
 impl Section {
@@ -138,6 +142,13 @@ impl ExportPosition {
             _ => None,
         }
     }
+
+    fn bookmark(self) -> Option<Position<PostId>> {
+        match self.after {
+            Some(SectionPosition::Bookmark(position)) => Some(position),
+            _ => None,
+        }
+    }
 }
 
 /// The position of a record in its section. The record need not exist any more.
@@ -149,6 +160,8 @@ pub enum SectionPosition {
     User(Position),
     /// A post.
     Post(PostId),
+    /// A bookmark.
+    Bookmark(Position<PostId>),
 }
 
 /// A record of an export.
@@ -178,6 +191,8 @@ pub enum Record {
     },
     /// A post, and its earlier versions, newest first.
     Post(Arc<Post>, Arc<[EarlierVersion]>),
+    /// A bookmark: the post, and the time.
+    Bookmark(Position<PostId>),
 }
 
 impl Record {
@@ -197,6 +212,9 @@ impl Record {
                 ExportPosition::after(Section::Muted, SectionPosition::User(entry))
             }
             Self::Post(post, _) => ExportPosition::after(Section::Posts, SectionPosition::Post(post.id)),
+            Self::Bookmark(position) => {
+                ExportPosition::after(Section::Bookmarks, SectionPosition::Bookmark(*position))
+            }
         }
     }
 }
@@ -246,6 +264,13 @@ impl App {
             Records::Account => (vec![self.own_account(viewer, owner.user).await?], None),
             Records::Sessions => (self.sessions_after(owner.user, from).await?, None),
             Records::Posts => self.posts_after(viewer, owner.user, from.post()).await?,
+            Records::Bookmarks => {
+                let window = Window { direction: Direction::Forward, size: PAGE, from: from.bookmark() };
+                let page = visible.unfiltered_bookmark_page(window).await?;
+                let last = page.entries.last().copied().filter(|_| page.has_next);
+                let records = page.entries.iter().copied().map(Record::Bookmark).collect();
+                (records, last.map(SectionPosition::Bookmark))
+            }
             Records::Listed(kind) => {
                 let list = UserList { owner: owner.user, kind };
                 let listed = visible.user_page(list, window).await?.positions();

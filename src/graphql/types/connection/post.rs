@@ -9,13 +9,13 @@ use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::app::timeline::entry::{Replies, TimelineEntry};
 use crate::app::timeline::{TimelinePage, TimelineQuery};
-use crate::app::visibility::ShownPost;
+use crate::app::visibility::{ShownPost, UserSelection};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, ListOf, TimelinePosition};
 use crate::graphql::directive::list_size;
 use crate::graphql::entries::Entries;
 use crate::graphql::id::GlobalId;
-use crate::graphql::page::post::{Listing, counts, fill_all};
+use crate::graphql::page::post::{Bookmarks, Listing, counts, fill_all};
 use crate::graphql::page::referrer::Referrers;
 use crate::graphql::page::{Filled, fill_visible};
 use crate::graphql::paging::Paging;
@@ -29,7 +29,7 @@ use crate::graphql::types::user::User;
 use crate::model::attachment::ReferrerKind;
 use crate::model::clock::{Period, Timestamp};
 use crate::model::id::{PostId, UserId};
-use crate::model::page::{Direction, Window};
+use crate::model::page::{Direction, Position, Window};
 
 /// A page of posts, in which `T` is the type of the list's length.
 pub(super) type PostPage<T> = Connection<PostPosition, Post, PostEntry, T>;
@@ -41,25 +41,58 @@ pub(in crate::graphql) type PostEdge = Edge<PostPosition, Post, PostEntry>;
 pub(in crate::graphql) struct PostEntry {
     /// The post that identifies the entry.
     key: PostId,
-    /// The ids of the posts and reposts that put the post here, newest first.
-    ids: Vec<PostId>,
+    /// What puts the post here.
+    by: ListedBy,
     /// The time of the newest of them.
     at: Timestamp,
     /// The users whose reposts put the post here, newest repost first.
     reposted_by: Vec<User>,
 }
 
+/// What puts a post into a list.
+enum ListedBy {
+    /// These posts and reposts, newest first.
+    Posts(Vec<PostId>),
+    /// A bookmark.
+    Bookmark(Position<PostId>),
+}
+
+impl ListedBy {
+    /// Returns the number of positions of the entry.
+    fn count(&self) -> usize {
+        match self {
+            Self::Posts(ids) => ids.len(),
+            Self::Bookmark(_) => 1,
+        }
+    }
+
+    /// Returns the positions, for comparison with those of other entries of the same list.
+    fn positions(&self) -> Vec<String> {
+        match self {
+            Self::Posts(ids) => ids.iter().map(|id| position(*id)).collect(),
+            Self::Bookmark(Position { at, id }) => vec![position_of_time(*at) + &position(*id)],
+        }
+    }
+}
+
 impl PostEntry {
     /// Creates the entry of a post that is listed itself.
     fn of(post: &Post) -> Self {
         let id = post.post_id();
-        Self { key: id, ids: vec![id], at: post.written_at(), reposted_by: Vec::new() }
+        let by = ListedBy::Posts(vec![id]);
+        Self { key: id, by, at: post.written_at(), reposted_by: Vec::new() }
+    }
+
+    /// Creates the entry of a bookmark.
+    fn of_bookmark(bookmark: Position<PostId>) -> Self {
+        let Position { at, id } = bookmark;
+        Self { key: id, by: ListedBy::Bookmark(bookmark), at, reposted_by: Vec::new() }
     }
 
     /// Creates the entry of a home timeline.
     fn of_timeline(scope: &Arc<Scope>, entry: &TimelineEntry) -> Self {
         let reposted_by = entry.reposted_by.iter().map(|user| User::visible(scope, user.clone())).collect();
-        Self { key: entry.post.id, ids: entry.ids().collect(), at: entry.at, reposted_by }
+        Self { key: entry.post.id, by: ListedBy::Posts(entry.ids().collect()), at: entry.at, reposted_by }
     }
 }
 
@@ -69,6 +102,8 @@ pub(in crate::graphql) enum PostPosition {
     Author(At<cursor::Posts>),
     /// In a list of posts that refer to another.
     Referrer(At<ReferrerKind>),
+    /// In the viewer's bookmarks.
+    Bookmark(At<cursor::Bookmarks>),
     /// The entry with this index in a page of a home timeline.
     Timeline(ListOf<cursor::Timeline>, Arc<TimelinePage>, usize),
     /// An entry that was added to a home timeline.
@@ -80,6 +115,7 @@ impl Positioned for PostPosition {
         match self {
             Self::Author(at) => at.cursor(),
             Self::Referrer(at) => at.cursor(),
+            Self::Bookmark(at) => at.cursor(),
             Self::Timeline(list, page, index) => {
                 let post = page.page.entries[*index].id;
                 cursor::print(*list, &TimelinePosition { post, seen: page.seen_from(*index) })
@@ -105,7 +141,7 @@ impl PostEdge {
         entry: &TimelineEntry,
     ) -> Self {
         let author = User::visible(scope, entry.author.clone());
-        let node = Post::new(scope, Arc::clone(&entry.post), author);
+        let node = Post::new(scope, Arc::clone(&entry.post), author, entry.reactions);
         let at = PostPosition::Added(At { list, position });
         Self { at, node, extra: PostEntry::of_timeline(scope, entry) }
     }
@@ -126,12 +162,12 @@ edge! {
         #[graphql(directive = list_size::apply(Some(1), None, None, None))]
         #[expect(clippy::unused_async, reason = "the library requires it")]
         async fn positions(&self, context: &Context<'_>) -> Result<Entries<String>, Error> {
-            let ids = &self.extra.ids;
-            let positions = || ids.iter().copied().map(position).collect();
-            Entries::pay(self.node.read_in(), context, ids.len(), positions)
+            let by = &self.extra.by;
+            Entries::pay(self.node.read_in(), context, by.count(), || by.positions())
         }
     }
-    /// The time by which the entry is listed: that of the newest repost that put it here, or of the post.
+    /// The time by which the entry is listed: that of the newest repost that put it here, or of the post; among
+    /// bookmarks, that of the bookmark, in whole seconds.
     value listed_at "listedAt": DateTime = |edge| DateTime(edge.extra.at);
     /// The users whose reposts put the post here, newest repost first: in a home timeline, users whom the viewer
     /// follows; among a user's posts, that user. Empty if the post is here as its author's own.
@@ -142,6 +178,12 @@ edge! {
 /// Returns the position of a post or repost, for comparison with others.
 fn position(id: PostId) -> String {
     format!("{:016x}", id.get())
+}
+
+/// Returns the position of a time, for comparison with others.
+fn position_of_time(at: Timestamp) -> String {
+    // Times before 1970 come first.
+    format!("{:016x}", at.as_millis().cast_unsigned() ^ (1 << 63))
 }
 
 /// A page of a user's posts.
@@ -177,10 +219,11 @@ impl PostConnection {
             let list = posts_of(author.user_id());
             let at = |listed: &Listed| PostPosition::Author(At { list, position: listed.id() });
             let shown = |listed: Listed, shown| match shown {
-                ShownPost::Own(post) => own(Post::new(scope, post, (*author).clone())),
+                ShownPost::Own(post, reactions) => own(Post::new(scope, post, (*author).clone(), reactions)),
                 ShownPost::Original(original, at) => {
-                    let (id, reposted_by) = (listed.id(), vec![(*author).clone()]);
-                    (Post::visible(scope, &original), PostEntry { key: id, ids: vec![id], at, reposted_by })
+                    let (key, reposted_by) = (listed.id(), vec![(*author).clone()]);
+                    let by = ListedBy::Posts(vec![key]);
+                    (Post::visible(scope, &original), PostEntry { key, by, at, reposted_by })
                 }
             };
             let count = counts.as_ref().map(|counts| counts[index]);
@@ -263,6 +306,21 @@ impl PostListConnection {
         let shown = |_, post| own(Post::visible(scope, &post));
         Ok(Self::new(scope, filled, at, shown, ()))
     }
+
+    /// Loads a page of the viewer's bookmarks. Makes three round trips: for the list, the posts and their authors; and
+    /// three more to replace posts that the viewer may not see, if there are any.
+    pub(in crate::graphql) async fn load_bookmarks(
+        scope: &Arc<Scope>,
+        list: ListOf<cursor::Bookmarks>,
+        paging: &Paging,
+        selection: &Selected<'_>,
+    ) -> Result<Self, Error> {
+        let rows = Bookmarks { scope, author: author_selection(selection) };
+        let filled = Wants::of(selection).fill(fill_visible(&rows, paging.window(list)?)).await?;
+        let at = |bookmark: &Position<PostId>| PostPosition::Bookmark(At { list, position: *bookmark });
+        let shown = |bookmark, post| (Post::visible(scope, &post), PostEntry::of_bookmark(bookmark));
+        Ok(Self::new(scope, filled, at, shown, ()))
+    }
 }
 
 connection! {
@@ -307,15 +365,15 @@ impl TimelineConnection {
             Direction::Forward => info.field("hasPreviousPage").exists(),
             Direction::Backward => info.field("hasNextPage").exists(),
         };
-        let author = author_selection(selection).and(reposters).fields;
-        let query = TimelineQuery { window, author, replies, looks_back };
+        let UserSelection { fields: author, reactions, .. } = author_selection(selection).and(reposters);
+        let query = TimelineQuery { window, author, reactions, replies, looks_back };
         let page = scope.loader.timeline(scope.viewer(), query).await?;
         let entries = page.page.entries.iter().enumerate().collect();
         let filled = Filled::complete(entries, page.page.has_previous, page.page.has_next);
         let at = |index: &usize| PostPosition::Timeline(list, Arc::clone(&page), *index);
         let shown = |_, entry: &TimelineEntry| {
             let author = User::visible(scope, entry.author.clone());
-            let post = Post::new(scope, Arc::clone(&entry.post), author);
+            let post = Post::new(scope, Arc::clone(&entry.post), author, entry.reactions);
             (post, PostEntry::of_timeline(scope, entry))
         };
         Ok(Self::new(scope, filled, at, shown, Endless(list, Arc::clone(&page))))

@@ -187,7 +187,7 @@ impl RepostConnection {
         let rows = Referrers { scope, list, author: user_selection(&selection.nodes()) };
         let filled = Wants::of(selection).fill(fill_visible(&rows, window)).await?;
         let at = |repost: &PostId| At { list, position: *repost };
-        let shown = |_, VisiblePost { post, author }| (User::visible(scope, author), post.created_at);
+        let shown = |_, VisiblePost { post, author, .. }| (User::visible(scope, author), post.created_at);
         Ok(Self::new(scope, filled, at, shown, ()))
     }
 }

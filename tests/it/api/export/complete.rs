@@ -38,7 +38,7 @@ fn of_model(lines: &[Value]) -> Vec<Value> {
 
 /// Returns what identifies a line: its type, and its object.
 fn key(line: &Value) -> String {
-    format!("{} {}{}", line["type"], line["id"], line["userId"])
+    format!("{} {}{}{}", line["type"], line["id"], line["userId"], line["postId"])
 }
 
 /// Returns the complete lines of a text.

@@ -19,6 +19,7 @@ pub(super) struct Model {
     pub(super) blocks: BTreeMap<(UserId, UserId), Timestamp>,
     pub(super) mutes: BTreeMap<(UserId, UserId), (Timestamp, Option<Timestamp>, MuteScope)>,
     pub(super) posts: BTreeMap<PostId, Value>,
+    pub(super) bookmarks: BTreeMap<PostId, Timestamp>,
 }
 
 impl Model {
@@ -89,6 +90,9 @@ impl Model {
                 lines.push(mute);
             }
         }
+        lines.extend(self.bookmarks.iter().map(|(post, at)| {
+            json!({ "type": "bookmark", "postId": global("Post", post.get()), "since": print(*at) })
+        }));
         lines
     }
 }

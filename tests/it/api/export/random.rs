@@ -11,6 +11,7 @@ use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
 use fanfold::model::post::Visibility;
 use fanfold::model::relation::MuteScope;
+use fanfold::store::ordered::stored_time;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
@@ -39,6 +40,7 @@ impl Random {
             ["--post-hot-limit", "20"],
             ["--post-publishes-per-author", "1000000"],
             ["--relation-changes-per-pair", "1000000"],
+            ["--post-reactions-per-user", "1000000"],
         ];
         let world = World::with(options.as_flattened()).await;
         let graph = Graph { users: USERS, follows: Vec::new() };
@@ -117,6 +119,19 @@ impl Random {
         line["editedAt"] = json!(now);
     }
 
+    /// Bookmarks one of the owner's posts, or removes its bookmark. A deleted post stays bookmarked.
+    async fn bookmark(&mut self) {
+        let viewer = self.viewer(self.me).await;
+        let index = self.rng.random_range(0..self.model.posts.len().max(1));
+        let Some(id) = self.model.posts.keys().nth(index).copied() else { return };
+        if self.model.bookmarks.remove(&id).is_some() {
+            self.world.app.remove_bookmark(&viewer, id).await.unwrap();
+        } else {
+            self.world.app.bookmark(&viewer, id).await.unwrap();
+            self.model.bookmarks.insert(id, stored_time(self.now()));
+        }
+    }
+
     /// Lets the owner, or another user to the owner, do something.
     pub(super) async fn act(&mut self) {
         self.world.clock.advance(Duration::from_millis(7));
@@ -185,7 +200,8 @@ impl Random {
                     self.model.posts.remove(&post);
                 }
             }
-            89..94 => self.edit().await,
+            89..92 => self.edit().await,
+            92..95 => self.bookmark().await,
             _ => self.publish().await,
         }
     }
@@ -202,6 +218,9 @@ impl Random {
         let mut random = Self::new(seed).await;
         for _ in 0..130 {
             random.publish().await;
+        }
+        for _ in 0..400 {
+            random.bookmark().await;
         }
         for index in 0..220 {
             let other = random.ids[index];

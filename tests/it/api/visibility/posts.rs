@@ -6,6 +6,7 @@ use fanfold::app::timeline::entry::Replies;
 use fanfold::app::timeline::live::TimelineEvent;
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
 use fanfold::model::page::{Direction, Window};
+use fanfold::model::reaction::ReactionSelection;
 use fanfold::model::user::UserFields;
 use rand::seq::IndexedRandom as _;
 use serde_json::{Value, json};
@@ -61,6 +62,7 @@ impl Play {
             let query = TimelineQuery {
                 window,
                 author: UserFields::NONE,
+                reactions: ReactionSelection::NONE,
                 replies: Replies::default(),
                 looks_back: false,
             };
