@@ -4,7 +4,8 @@
 //! [`crate::store::tree`]), and the sorted set orders the newest of them only. The times of older members are
 //! forgotten. Each operation is one script, so that the number of members always equals the length of the set.
 //!
-//! Not here: what the sets are for, and sets of posts (`store::ordered`), which share the tree and the number of members.
+//! Not here: what the sets are for, and sets of posts (`store::ordered`), which share the tree and the number of
+//! members.
 
 use std::fmt;
 

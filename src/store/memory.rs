@@ -36,8 +36,8 @@ pub fn usage_of_user(keys: &Keys, row: &Row, user: UserId) -> Command<Option<Key
     measure(&keys.of_user(row, user), row.count, row.seals)
 }
 
-/// What is measured of an ordered compact set: the bytes of its posts, times, number and root; the encoding and the length
-/// of the list of posts; the number of members, and that of those in the root.
+/// What is measured of an ordered compact set: the bytes of its posts, times, number and root; the encoding and the
+/// length of the list of posts; the number of members, and that of those in the root.
 type OrderedParts =
     (Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<String>, u64, Option<u64>, u64);
 

@@ -87,8 +87,8 @@ fn begin(set: &Key<OrderedSet>, call: Builder) -> Builder {
     call.key(&set.posts()).key(&set.times()).key(&set.count())
 }
 
-/// Adds a post with the time `at`, unless the set has `most` members. Takes a token from the bucket, if `limit` is given.
-/// Without `most`, the oldest members lose their places in the order when it is full, but remain members.
+/// Adds a post with the time `at`, unless the set has `most` members. Takes a token from the bucket, if `limit` is
+/// given. Without `most`, the oldest members lose their places in the order when it is full, but remain members.
 pub fn add(
     set: &Key<OrderedSet>,
     post: PostId,

@@ -1,7 +1,8 @@
 //! Bookmarks: posts that users keep for themselves. No one else sees them, and they change nothing about the post.
 //!
 //! A bookmark is in the user's slot only, so one script writes it. A deleted post stays bookmarked: readers leave it
-//! out, like a post that is hidden from the viewer, and it counts towards the limit until the user removes the bookmark.
+//! out, like a post that is hidden from the viewer, and it counts towards the limit until the user removes the
+//! bookmark.
 
 use std::sync::Arc;
 
@@ -50,8 +51,9 @@ impl<L: Load> Visible<'_, L> {
 }
 
 impl App {
-    /// Bookmarks a post that the viewer may see. Idempotent; a repeated bookmark keeps its place. A new one takes a token
-    /// from the viewer's bucket of reactions. Makes three round trips, plus one archive query unless the post is hot.
+    /// Bookmarks a post that the viewer may see. Idempotent; a repeated bookmark keeps its place. A new one takes a
+    /// token from the viewer's bucket of reactions. Makes three round trips, plus one archive query unless the post is
+    /// hot.
     pub async fn bookmark(&self, viewer: &Viewer, post: PostId) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         let visible = Visible { app: self, load: self, viewer };

@@ -154,7 +154,7 @@ impl App {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let records = visible.post_records(Arc::clone(&ids)).await?;
+        let (records, reacted) = visible.reacted_records(Arc::clone(&ids), true, reactions).await?;
         let reader = viewer.user();
         let posts = records.iter().flatten().map(StoredPost::unchecked);
         let referred = posts.filter_map(|post| referred(post, reader, selection.replies));
@@ -162,14 +162,16 @@ impl App {
         referred.sort_unstable();
         referred.dedup();
         let referred: Arc<[Listed]> = referred.into_iter().map(Listed::Id).collect();
-        let posts = visible.of_records(&records, author, Surface::Timeline);
+        let posts = visible.of_records((&records, &reacted), author, Surface::Timeline);
         if referred.is_empty() {
             let posts = posts.await?.into_iter().flatten();
             return Ok(posts.map(TimelineEntry::own).collect());
         }
-        let (posts, referred) = try_join(posts, visible.available_records(referred)).await?;
+        // A post to which another refers may be left out while the archive cannot be read.
+        let referred = visible.reacted_records(referred, false, reactions);
+        let (posts, (referred, reacted)) = try_join(posts, referred).await?;
         let author = UserSelection { relation: true, ..author };
-        let referred = visible.of_records(&referred, author, Surface::Reference).await?;
+        let referred = visible.of_records((&referred, &reacted), author, Surface::Reference).await?;
         let referred = referred.into_iter().flatten().map(|post| (post.post.id, post)).collect();
         let entry = |post| entry(post, &referred, reader, selection.replies);
         Ok(posts.into_iter().flatten().filter_map(entry).collect())

@@ -26,7 +26,7 @@ pub use self::referrers::VisibleReferrers;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::{join, try_join};
+use futures::future::try_join;
 
 use crate::app::App;
 use crate::app::archive::{Listed, StoredPost};
@@ -354,18 +354,19 @@ impl<L: Load> Visible<'_, L> {
         if posts.is_empty() {
             return Ok(Vec::new());
         }
-        let found = self.post_records(posts).await?;
-        self.of_requested(&found, author).await
+        let (found, reactions) = self.reacted_records(posts, true, author.reactions).await?;
+        self.of_requested((&found, &reactions), author).await
     }
 
     /// Returns these posts, which the viewer requests, like [`Self::of_records`]. The answer takes as many commands,
     /// and as long, for posts that the viewer may not see as for those that do not exist.
     async fn of_requested(
         &self,
-        found: &[Option<StoredPost>],
+        (found, reactions): (&[Option<StoredPost>], &[Reactions]),
         author: UserSelection,
     ) -> Result<Vec<Option<VisiblePost>>, Error> {
-        let visible = self.with_authors(found, author, Surface::Elsewhere, found.len()).await?;
+        let surface = Surface::Elsewhere;
+        let visible = self.with_authors((found, reactions), author, surface, found.len()).await?;
         let hidden = found.iter().zip(&visible).filter(|(_, visible)| visible.is_none());
         // The archive has already been asked for the others.
         let hot = hidden.filter_map(|(found, _)| found.as_ref()).filter(|found| !found.is_archived());
@@ -376,23 +377,23 @@ impl<L: Load> Visible<'_, L> {
         Ok(visible)
     }
 
-    /// Returns these posts with their authors, in the same order; `None` for posts that the viewer may not see. Makes
-    /// one round trip for the authors.
+    /// Returns these posts, to which the viewer has these reactions, with their authors, in the same order; `None` for
+    /// posts that the viewer may not see. Makes one round trip for the authors.
     pub async fn of_records(
         &self,
-        found: &[Option<StoredPost>],
+        (found, reactions): (&[Option<StoredPost>], &[Reactions]),
         author: UserSelection,
         surface: Surface,
     ) -> Result<Vec<Option<VisiblePost>>, Error> {
         // As many round trips for posts that do not exist as for those that the viewer may not see.
         let least = usize::from(surface != Surface::Timeline && !found.is_empty());
-        self.with_authors(found, author, surface, least).await
+        self.with_authors((found, reactions), author, surface, least).await
     }
 
     /// Returns these posts like [`Self::of_records`]. Looks for `least` authors, even if there are fewer.
     async fn with_authors(
         &self,
-        found: &[Option<StoredPost>],
+        (found, reactions): (&[Option<StoredPost>], &[Reactions]),
         author: UserSelection,
         surface: Surface,
         least: usize,
@@ -406,17 +407,11 @@ impl<L: Load> Visible<'_, L> {
             Surface::Elsewhere | Surface::Reference | Surface::Referrers => author.with_post_access(),
         };
         let authors = posts.iter().map(|post| post.author).collect();
-        // Posts that do not exist are looked up as well, so that they take as many commands as hidden posts.
-        let id = |found: &Option<StoredPost>| {
-            found.as_ref().map_or(PostId::GREATEST, |found| found.unchecked().id)
-        };
-        let reactions = self.reactions(found.iter().map(id).collect(), author.reactions);
-        let (authors, reactions) = join(self.authors(authors, least, author), reactions).await;
-        let authors = authors?;
+        let authors = self.authors(authors, least, author).await?;
         let visible = |(found, reactions): (&Option<StoredPost>, &Reactions)| {
             self.visible(found.as_ref()?.unchecked(), &authors, *reactions, surface)
         };
-        Ok(found.iter().zip(reactions.iter()).map(visible).collect())
+        Ok(found.iter().zip(reactions).map(visible).collect())
     }
 
     /// Returns the authors of these posts, and these others, whom the viewer may see. Makes one round trip; none

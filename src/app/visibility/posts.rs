@@ -41,12 +41,6 @@ impl<L: Load> Visible<'_, L> {
         self.load.load(PostRecords { posts: Shared(posts), needs_archive: true }).await
     }
 
-    /// Returns the records of these posts like [`Self::post_records`], and `None` for archived posts while the archive
-    /// cannot be read.
-    pub async fn available_records(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<StoredPost>]>, Error> {
-        self.load.load(PostRecords { posts: Shared(posts), needs_archive: false }).await
-    }
-
     /// Returns a page of a user's posts that were created in a period, including posts that the viewer may not see.
     /// Makes one round trip, plus one query if the page continues in the archive.
     pub async fn unfiltered_post_page(
@@ -68,29 +62,35 @@ impl<L: Load> Visible<'_, L> {
         author: UserSelection,
     ) -> Result<Vec<VisiblePost>, Error> {
         let mut ancestors = Vec::new();
-        let mut found = self.records_above(Some(post), most).await?;
-        while !found.is_empty() {
-            let complete = ancestors.len() + found.len();
-            let highest = found.last().and_then(Option::as_ref).map(|found| &**found.unchecked());
+        let mut found = self.records_above(Some(post), most, author).await?;
+        while !found.0.is_empty() {
+            let complete = ancestors.len() + found.0.len();
+            let highest = found.0.last().and_then(Option::as_ref).map(|found| &**found.unchecked());
             // In the same round trip, so that an ancestor that is hidden takes no more than one that does not exist.
-            let further = self.records_above(highest, most - complete);
-            let (visible, further) = try_join(self.of_requested(&found, author), further).await?;
+            let further = self.records_above(highest, most - complete, author);
+            let visible = self.of_requested((&found.0, &found.1), author);
+            let (visible, further) = try_join(visible, further).await?;
             ancestors.extend(visible.into_iter().map_while(|post| post));
-            found = if ancestors.len() == complete { further } else { Arc::new([]) };
+            found = if ancestors.len() == complete { further } else { (Arc::new([]), Arc::new([])) };
         }
         Ok(ancestors)
     }
 
-    /// Returns the records of the ancestors that a post names, up to `most`. Makes one round trip, or none without any.
+    /// Returns the records of the ancestors that a post names, up to `most`, and the viewer's selected reactions to
+    /// them. Makes one round trip, or none without any.
     async fn records_above(
         &self,
         post: Option<&Post>,
         most: usize,
-    ) -> Result<Arc<[Option<StoredPost>]>, Error> {
+        author: UserSelection,
+    ) -> Result<(Arc<[Option<StoredPost>]>, Arc<[Reactions]>), Error> {
         let reply = post.and_then(|post| post.details.references.reply.as_ref());
         let nearest = reply.map_or(&[][..], Reply::nearest);
         let posts: Arc<[Listed]> = nearest.iter().take(most).copied().map(Listed::Id).collect();
-        if posts.is_empty() { Ok(Arc::new([])) } else { self.post_records(posts).await }
+        if posts.is_empty() {
+            return Ok((Arc::new([]), Arc::new([])));
+        }
+        self.reacted_records(posts, true, author.reactions).await
     }
 
     /// Returns true if the viewer has reposted a post. Makes one round trip, or none for an anonymous viewer.

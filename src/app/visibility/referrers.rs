@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use futures::future::{join, try_join};
+use futures::future::try_join;
 
 use crate::app::archive::{Listed, StoredPost};
 use crate::app::error::Error;
@@ -59,22 +59,20 @@ impl<L: Load> Visible<'_, L> {
     ) -> Result<VisibleReferrers, Error> {
         let limited = self.signed_in().map_or(0, |_| budget::take_limited_entries(LIMITED, FEW_LIMITED));
         let page = self.load.load(Referrers { target, kind, window, limited }).await?;
-        let listed = self.stored(page.listed.entries.iter().copied());
+        let listed = self.stored(page.listed.entries.iter().copied(), author);
         let (listed, mut limited) = try_join(listed, self.seen_limited(&page)).await?;
         let part = Part::of(&page, &window, limited.iter().map(|entry| entry.post));
         limited.retain(|entry| part.entries.contains(&entry.post));
-        let authors = self.authors_of(&listed, limited.iter().map(|entry| entry.author), author);
-        let ids = page.listed.entries.iter().copied().chain(limited.iter().map(|entry| entry.post));
-        let reactions = self.reactions(ids.collect(), author.reactions);
-        let limited = self.stored(limited.iter().map(|entry| entry.post));
-        let (found, reactions) = join(try_join(authors, limited), reactions).await;
-        let (authors, limited) = found?;
+        let authors = self.authors_of(&listed.0, limited.iter().map(|entry| entry.author), author);
+        let limited = self.stored(limited.iter().map(|entry| entry.post), author);
+        let (authors, limited) = try_join(authors, limited).await?;
+        let found = [listed, limited];
+        let found = found.iter().flat_map(|(posts, reactions)| posts.iter().zip(reactions.iter()));
         let visible = |(found, reactions): (&Option<StoredPost>, &Reactions)| {
             let post = found.as_ref()?.unchecked();
-            self.visible(post, &authors, *reactions, Surface::Referrers)
-                .filter(|_| part.entries.contains(&post.id))
+            let visible = self.visible(post, &authors, *reactions, Surface::Referrers);
+            visible.filter(|_| part.entries.contains(&post.id))
         };
-        let found = listed.iter().chain(limited.iter()).zip(reactions.iter());
         let mut posts: Vec<VisiblePost> = found.filter_map(visible).collect();
         posts.sort_unstable_by_key(|post| Reverse(post.post.id));
         posts.dedup_by_key(|post| post.post.id);
@@ -107,10 +105,18 @@ impl<L: Load> Visible<'_, L> {
         Ok(page.limited.iter().filter(is_seen).copied().collect())
     }
 
-    /// Returns these posts as they are stored. Makes one round trip; none without posts.
-    async fn stored(&self, posts: impl Iterator<Item = PostId>) -> Result<Arc<[Option<StoredPost>]>, Error> {
+    /// Returns these posts as they are stored, and the viewer's selected reactions to them. Makes one round trip; none
+    /// without posts.
+    async fn stored(
+        &self,
+        posts: impl Iterator<Item = PostId>,
+        author: UserSelection,
+    ) -> Result<(Arc<[Option<StoredPost>]>, Arc<[Reactions]>), Error> {
         let posts: Arc<[Listed]> = posts.map(Listed::Id).collect();
-        if posts.is_empty() { Ok(Arc::new([])) } else { self.post_records(posts).await }
+        if posts.is_empty() {
+            return Ok((Arc::new([]), Arc::new([])));
+        }
+        self.reacted_records(posts, true, author.reactions).await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::future::{join, try_join_all, try_join3};
+use futures::future::{try_join_all, try_join3};
 
 use crate::app::archive::{Listed, StoredPost};
 use crate::app::error::Error;
@@ -38,7 +38,8 @@ impl Rows for Posts<'_> {
     async fn part(&self, window: Window<PostId>) -> Result<PartOf<Self>, Error> {
         let visible = self.scope.visible();
         let page = visible.unfiltered_post_page(self.author, window, self.list.period).await?;
-        let (posts, reactions) = read(self.scope, Arc::clone(&page.entries), self.list).await?;
+        let reactions = self.list.original.reactions;
+        let (posts, reactions) = visible.reacted_records(Arc::clone(&page.entries), true, reactions).await?;
         let found = self.found(&page.entries, &posts, &reactions).await?;
         Ok(Part::of(&window, &page, found))
     }
@@ -58,18 +59,6 @@ impl Posts<'_> {
         let found = listed.iter().zip(shown).filter_map(|(listed, shown)| Some((listed.clone(), shown?)));
         Ok(found.collect())
     }
-}
-
-/// Returns these posts as they are stored, and the viewer's reactions to them, in the same order. Makes one round trip.
-async fn read(
-    scope: &Arc<Scope>,
-    listed: Arc<[Listed]>,
-    list: Listing,
-) -> Result<(Arc<[Option<StoredPost>]>, Arc<[Reactions]>), Error> {
-    let visible = scope.visible();
-    let reactions = visible.reactions(listed.iter().map(Listed::id).collect(), list.original.reactions);
-    let (posts, reactions) = join(visible.post_records(listed), reactions).await;
-    Ok((posts?, reactions))
 }
 
 /// Returns the number of each author's posts that the viewer may see. `known` are the accesses to them, if they are
@@ -113,7 +102,7 @@ pub(in crate::graphql) async fn fill_all(
     let rows = authors.iter().copied().zip(accesses);
     let rows: Vec<_> = rows.map(|(author, access)| Posts { scope, author, access, list }).collect();
     let listed = pages.iter().flat_map(|page| page.entries.iter().cloned()).collect();
-    let (posts, reactions) = read(scope, listed, list).await?;
+    let (posts, reactions) = visible.reacted_records(listed, true, list.original.reactions).await?;
     let mut start = 0;
     let filled = rows.iter().zip(windows).zip(&pages).map(|((rows, window), page)| {
         let range = start..start + page.entries.len();

@@ -1,6 +1,6 @@
 -- Looks posts up in ordered compact sets.
--- KEYS[1…]  for each set, its newest posts: a list, the number of members, and for each post, the shards that may contain
---           it, from the root down
+-- KEYS[1…]  for each set, its newest posts: a list, the number of members, and for each post, the shards that may
+--           contain it, from the root down
 -- ARGV[1]  the number of sets      ARGV[2]  the number of shards of a post
 -- ARGV[3]  the capacity of a shard, except those of the last level
 -- ARGV[4], ...  the posts

@@ -392,7 +392,7 @@ async fn a_check_finds_sets_that_do_not_agree_and_repairs_them_without_losing_a_
         world.redis.raw::<redis::Value>(words);
     };
     let members = || world.redis.raw::<usize>(&["LLEN", "ff:{u1}:bookmarks"]);
-    let wrong = async |repair| check(&world.app, repair).await[Finding::WrongBookmarks];
+    let wrong = async |repair| world.app.check_users(1, repair).await.unwrap()[Finding::WrongBookmarks];
     assert_eq!(wrong(false).await, 0);
     let faults: [(&[&str], usize); 8] = [
         (&["SET", "ff:{u1}:bookmarks:count", "7"], 200),

@@ -1,5 +1,5 @@
--- Shared part of the scripts that change or read a compact set of users, see `store::compact`: its order is a sorted set
--- of the newest 128 members.
+-- Shared part of the scripts that change or read a compact set of users, see `store::compact`: its order is a sorted
+-- set of the newest 128 members.
 
 local BY_SCORE = {
   length = function(set) return redis.call('ZCARD', set.newest) end,

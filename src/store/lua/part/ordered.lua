@@ -1,6 +1,6 @@
--- Shared part of the scripts that change or read an ordered compact set of posts, see `store::ordered`: its order is two
--- parallel lists, of the newest 5,000 posts and of their times, in descending order of time, and of id among posts of the
--- same time. An element that is no number is left out by readers, and takes the place of its neighbor in searches.
+-- Shared part of the scripts that change or read an ordered compact set of posts, see `store::ordered`: its order is
+-- two parallel lists, of the newest 5,000 posts and of their times, in descending order of time, and of id among posts
+-- of the same time. An element that is no number is left out by readers, and takes the place of its neighbor in searches.
 
 local ORDERED = 5000
 
@@ -62,8 +62,8 @@ function BY_TIME.remove(set, post)
   return 1
 end
 
--- Returns the set with these keys: the posts, their times, the number of members, and the path of a member. Scripts that
--- do not need the times omit them.
+-- Returns the set with these keys: the posts, their times, the number of members, and the path of a member. Scripts
+-- that do not need the times omit them.
 local function ordered_set_of(posts, times, count, path)
   return { order = BY_TIME, posts = posts, times = times, count = count, path = path }
 end
