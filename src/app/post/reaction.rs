@@ -53,8 +53,8 @@ impl Read for ReactionsTo {
 
 impl<L: Load> Visible<'_, L> {
     /// Returns these posts as they are stored, like [`Self::post_records`], and the selected reactions of the viewer to
-    /// each of them, as far as they can be read. Unless the archive is needed, posts are `None` while it cannot be read.
-    /// Makes one round trip.
+    /// each of them, as far as they can be read. Unless `needs_archive`, archived posts are `None` while the archive
+    /// cannot be read. Makes one round trip.
     pub async fn reacted_records(
         &self,
         posts: Arc<[Listed]>,

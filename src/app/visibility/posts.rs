@@ -167,8 +167,8 @@ impl<L: Load> Visible<'_, L> {
     }
 
     /// Returns these posts of an author's list, of which the viewer has this access and to which they have these
-    /// reactions, in the same order, as the list shows them; `None` for posts that do not exist, and if the viewer may not see the post or its original. Makes no
-    /// round trip without reposts; otherwise two.
+    /// reactions, in the same order, as the list shows them; `None` for posts that do not exist, and if the viewer may
+    /// not see the post or its original. Makes no round trip without reposts; otherwise two.
     pub async fn shown_posts(
         &self,
         (listed, reactions): (&[Option<StoredPost>], &[Reactions]),

@@ -1,6 +1,7 @@
 -- Shared part of the scripts that change or read an ordered compact set of posts, see `store::ordered`: its order is
 -- two parallel lists, of the newest 5,000 posts and of their times, in descending order of time, and of id among posts
--- of the same time. An element that is no number is left out by readers, and takes the place of its neighbor in searches.
+-- of the same time. An element that is no number is left out by readers, and takes the place of its neighbor in
+-- searches.
 
 local ORDERED = 5000
 
