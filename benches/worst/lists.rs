@@ -74,7 +74,9 @@ pub(crate) async fn fill(app: &App, redis: &Redis, viewer: &Viewer, ids: &[UserI
     let reply = References { reply: Some(Reply::to(center, None)), ..References::default() };
     let quote = References { quoted: Some(center), ..References::default() };
     let repost = References { original: Some(center), ..References::default() };
-    import(app, followed, &content, &reply).await;
+    for post in import(app, followed, &content, &reply).await {
+        app.bookmark(viewer, post).await.unwrap();
+    }
     import(app, followed, &content, &quote).await;
     import(app, followed, &Content::of_repost(), &repost).await;
     let (mut last, mut place) = (center, None);
@@ -161,6 +163,7 @@ fn lists(posts: &Posts) -> Vec<List> {
         ("Post.quotes", of_center(&page("quotes")), "post/quotes/nodes", 100),
         ("Post.repostedBy", of_center(&page("repostedBy")), "post/repostedBy/nodes", 100),
         ("Viewer.timeline", of_viewer(&page("timeline")), "viewer/timeline/nodes", 100),
+        ("Viewer.bookmarks", of_viewer(&page("bookmarks")), "viewer/bookmarks/nodes", 100),
         ("Viewer.muted", of_viewer(&page("muted")), "viewer/muted/nodes", 100),
         ("Viewer.blocked", of_viewer(&page("blocked")), "viewer/blocked/nodes", 100),
         ("Viewer.followRequests", of_viewer(&page("followRequests")), "viewer/followRequests/nodes", 100),
