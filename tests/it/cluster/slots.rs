@@ -117,6 +117,11 @@ async fn request_everything(
     let change = |field: &str, user: &str| {
         format!("mutation {{ {field}(input: {{ userId: \"{user}\" }}) {{ userErrors {{ code }} }} }}")
     };
+    let react = |field: &str| {
+        format!(
+            "mutation {{ {field}(input: {{ postId: \"{post}\" }}) {{ post {{ viewerHasBookmarked }} userErrors {{ code }} }} }}"
+        )
+    };
     let requests = [
         format!("{{ viewer {{ id pendingRecovery {{ issuedAt }} user {{ {user} }} timeline(first: 3) {posts_of} audience {{ totalCount: __typename regions {{ count: __typename }} }} }} }}", posts_of = "{ nodes { content author { relation { status } } } }"),
         format!("{{ node(id: \"{ada}\") {{ id }} nodes(ids: [\"{ada}\", \"{post}\"]) {{ id }} post(id: \"{post}\") {{ content }} rateLimit {{ __typename }} }}"),
@@ -135,6 +140,9 @@ async fn request_everything(
         "mutation { updateProfile(input: { displayName: \"Ada\", bio: \"b\", avatarUrl: null, isPrivate: true, region: { country: \"DE\" } }) { userErrors { code } } }".to_owned(),
         format!("mutation {{ revokeSession(input: {{ sessionId: {session} }}) {{ userErrors {{ code }} }} }}"),
         "mutation { publish(input: { content: \"own\", platform: \"test\", visibility: FOLLOWERS, idempotencyKey: \"k\" }) { post { id } } }".to_owned(),
+        react("bookmark"),
+        "{ viewer { bookmarks(first: 2) { nodes { content viewerHasBookmarked } } } }".to_owned(),
+        react("removeBookmark"),
     ];
     // One of three requests is accepted, one is rejected, and one is accepted by the account that becomes public.
     let requests_received = format!("{{ viewer {{ {} }} }}", page("followRequests"));
