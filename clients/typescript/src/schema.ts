@@ -5,7 +5,7 @@ export const CONNECTIONS = {
   Moderation: ["accounts", "invites", "log", "reports"],
   Post: ["quotes", "replies", "repostedBy"],
   User: ["followers", "following", "knownFollowers", "mutuals", "posts"],
-  Viewer: ["blocked", "followRequests", "muted", "sentFollowRequests", "timeline"],
+  Viewer: ["blocked", "bookmarks", "followRequests", "muted", "sentFollowRequests", "timeline"],
 } as const;
 
 /** The types whose objects are identified by a field other than `id`. */
