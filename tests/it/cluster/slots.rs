@@ -117,11 +117,6 @@ async fn request_everything(
     let change = |field: &str, user: &str| {
         format!("mutation {{ {field}(input: {{ userId: \"{user}\" }}) {{ userErrors {{ code }} }} }}")
     };
-    let react = |field: &str| {
-        format!(
-            "mutation {{ {field}(input: {{ postId: \"{post}\" }}) {{ post {{ viewerHasBookmarked }} userErrors {{ code }} }} }}"
-        )
-    };
     let requests = [
         format!("{{ viewer {{ id pendingRecovery {{ issuedAt }} user {{ {user} }} timeline(first: 3) {posts_of} audience {{ totalCount: __typename regions {{ count: __typename }} }} }} }}", posts_of = "{ nodes { content author { relation { status } } } }"),
         format!("{{ node(id: \"{ada}\") {{ id }} nodes(ids: [\"{ada}\", \"{post}\"]) {{ id }} post(id: \"{post}\") {{ content }} rateLimit {{ __typename }} }}"),
@@ -140,9 +135,6 @@ async fn request_everything(
         "mutation { updateProfile(input: { displayName: \"Ada\", bio: \"b\", avatarUrl: null, isPrivate: true, region: { country: \"DE\" } }) { userErrors { code } } }".to_owned(),
         format!("mutation {{ revokeSession(input: {{ sessionId: {session} }}) {{ userErrors {{ code }} }} }}"),
         "mutation { publish(input: { content: \"own\", platform: \"test\", visibility: FOLLOWERS, idempotencyKey: \"k\" }) { post { id } } }".to_owned(),
-        react("bookmark"),
-        "{ viewer { bookmarks(first: 2) { nodes { content viewerHasBookmarked } } } }".to_owned(),
-        react("removeBookmark"),
     ];
     // One of three requests is accepted, one is rejected, and one is accepted by the account that becomes public.
     let requests_received = format!("{{ viewer {{ {} }} }}", page("followRequests"));
@@ -174,8 +166,8 @@ async fn request_everything(
         (&users[2], &everywhere),
         (&users[1], &delete_account),
     ];
-    let conversation = requests_of_conversations(&post, &own);
-    let of_ada = requests.iter().chain(&conversation).map(|request| (&users[0], request));
+    let (reactions, conversation) = (requests_of_reactions(&post), requests_of_conversations(&post, &own));
+    let of_ada = requests.iter().chain(&reactions).chain(&conversation).map(|request| (&users[0], request));
     make_moderator(&name(3));
     let (moderation, last) = requests_of_moderators(server, &users, &cem, &fay);
     let export = request_export(server, &users[1], &format!("currentPassword: \"{PASSWORD}\""));
@@ -192,6 +184,17 @@ async fn request_everything(
     }
     documents.push_str(&recover(server, &name(5), &recovery_code(&name(5))));
     check_fields(&documents);
+}
+
+/// Returns requests that react to a post.
+fn requests_of_reactions(post: &str) -> [String; 3] {
+    let react = |field: &str| {
+        format!(
+            "mutation {{ {field}(input: {{ postId: \"{post}\" }}) {{ post {{ viewerHasBookmarked }} userErrors {{ code }} }} }}"
+        )
+    };
+    let list = "{ viewer { bookmarks(first: 2) { nodes { content viewerHasBookmarked } } } }".to_owned();
+    [react("bookmark"), list, react("removeBookmark")]
 }
 
 /// Sends a request that must not be rejected.
