@@ -16,7 +16,7 @@ use crate::model::user::{UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::command::Command;
 use crate::store::key::{KEYS, Keys};
-use crate::store::memory::{self, KeyUsage, usage, usage_of_user};
+use crate::store::memory::{self, KeyUsage, usage, usage_of_likes, usage_of_user};
 use crate::store::post::{self, Record};
 use crate::store::{region, user, visit};
 
@@ -190,6 +190,9 @@ impl<'a> Sampler<'a> {
             let sample = self.sample(keys.map(|key| usage(&key))).await?;
             footprints.push(footprint(kind, sample.iter().map(|usage| usage.items).sum(), &sample));
         }
+        let sample = self.sample(live.iter().map(|post| usage_of_likes(self.keys(), *post))).await?;
+        let likes = sample.iter().map(|usage| usage.items).sum();
+        footprints.push(footprint("like of a hot post", likes, &sample));
         Ok(footprints)
     }
 

@@ -60,7 +60,7 @@ pub(super) trait Mirrored: Sized {
 
     /// Changes the truths that must not stay as they are, because of what the mirrors' slots say. Returns the items
     /// that are known to have changed, whose mirrors must be written again; and all others, whose truths are read
-    /// again.
+    /// again, but for those that have ended for good.
     async fn correct(
         app: &App,
         written: Vec<Written<Self>>,
@@ -86,17 +86,21 @@ pub(super) trait Mirrored: Sized {
 impl App {
     /// Makes the mirrors of these items equal to their truths, of which these are the last known values. Makes two
     /// round trips, plus those of [`Mirrored::correct`] and [`Mirrored::follow_up`], plus two whenever another call
-    /// changes one of the items concurrently; none if there are no items.
+    /// changes one of the items concurrently; none if there are no items. Returns the number of items that have ended
+    /// for good.
     pub(super) async fn mirror_until_equal<M: Mirrored>(
         &self,
         mut open: Vec<Known<M>>,
         deadline: &Deadline<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<usize, Error> {
+        let mut ended = 0;
         while !open.is_empty() {
             deadline.check()?;
             let seen = M::mirror(self, &open).await?;
-            let written = open.into_iter().zip(seen).collect();
+            let written: Vec<_> = open.into_iter().zip(seen).collect();
+            let count = written.len();
             let (mut changed, written) = M::correct(self, written, deadline).await?;
+            ended += count - changed.len() - written.len();
             let again = M::read_again(self, &written).await?;
             let mut settled = Vec::new();
             for (((item, mirrored), _), (truth, due)) in written.into_iter().zip(again) {
@@ -109,7 +113,7 @@ impl App {
             changed.extend(M::follow_up(self, settled, deadline).await?);
             open = changed;
         }
-        Ok(())
+        Ok(ended)
     }
 
     /// Makes the mirrors of these items equal to their truths, under these intents: a caller may be interrupted. Makes
@@ -123,7 +127,7 @@ impl App {
         if items.is_empty() {
             return Ok(());
         }
-        let repair = async || self.mirror_until_equal(M::read(self, items).await?, deadline).await;
+        let repair = async || self.mirror_until_equal(M::read(self, items).await?, deadline).await.map(drop);
         self.under_intents(intents, deadline, repair).await
     }
 }

@@ -132,6 +132,7 @@ impl App {
                     self.redo_subject(*subject, *user, is_abandoned).await
                 }
                 Operation::Refer { author, post } => self.redo_referrals(*author, *post).await,
+                Operation::Like { user, post } => self.repair_like(*user, *post).await,
                 Operation::Delete { author, post } => {
                     self.finish_deletion(*author, *post, is_abandoned).await
                 }
@@ -158,6 +159,7 @@ impl App {
             | Operation::Name { .. }
             | Operation::Subject { .. }
             | Operation::Refer { .. }
+            | Operation::Like { .. }
             | Operation::Delete { .. } => true,
         });
         self.forget(&done).await?;

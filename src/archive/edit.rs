@@ -9,7 +9,7 @@ use sqlx::{Connection as _, Encode, QueryBuilder, Type};
 use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
-use crate::archive::post::{MOST_ROWS, details_column, parse_details, post_id, push_in};
+use crate::archive::post::{MOST_ROWS, details_column, lock_post, parse_details, post_id, push_in};
 use crate::archive::{Archive, READ_TIMEOUT, WRITE_TIMEOUT, number};
 use crate::budget::{self, Resource};
 use crate::model::clock::Timestamp;
@@ -26,10 +26,8 @@ impl Archive {
         self.ask("archive: edit", WRITE_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut transaction = connection.begin().await?;
-                // The first statement is a write, which locks the row in all databases.
-                let mut lock =
-                    QueryBuilder::<Sql>::new("UPDATE posts SET deleted = 0 WHERE deleted = 0 AND id = ");
-                lock.push_bind(id).push(" AND author = ").push_bind(number(author.get()));
+                let mut lock = lock_post::<Sql>(*post);
+                lock.push(" AND author = ").push_bind(number(author.get()));
                 if lock.build().execute(&mut *transaction).await?.rows_affected() == 0 {
                     return Ok(Edited::Deleted);
                 }

@@ -11,6 +11,8 @@
 mod dialect;
 pub mod edit;
 pub mod error;
+pub mod like;
+mod list;
 mod pool;
 pub mod post;
 pub mod range;
@@ -45,6 +47,8 @@ pub const LOG_DIRECTIVES: [&str; 3] =
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Timeout for a query.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of ranges of lists read by one statement: SQLite allows 500 in a union.
+const MOST_RANGES: usize = 450;
 /// Timeout for writing a batch of posts.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -213,4 +217,18 @@ pub fn latest_schema() -> i64 {
 /// Converts a number to the integer type of the databases. Ids are below 2^53.
 fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Divides the rows of a union among the answers that have them. Each row begins with the number of its answer.
+fn divided<Row>(
+    rows: impl Iterator<Item = Result<(i64, Row), Error>>,
+    answers: usize,
+) -> Result<Vec<Vec<Row>>, Error> {
+    let mut found: Vec<Vec<Row>> = (0..answers).map(|_| Vec::new()).collect();
+    for row in rows {
+        let (answer, row) = row?;
+        let answer = usize::try_from(answer).ok().and_then(|answer| found.get_mut(answer));
+        answer.ok_or_else(|| Error::Corrupt("a range that was not requested".into()))?.push(row);
+    }
+    Ok(found)
 }

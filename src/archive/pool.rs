@@ -62,6 +62,7 @@ macro_rules! migrations {
             (5, include_str!(concat!("migrations/", $kind, "/0005_referrers.sql"))),
             (6, include_str!(concat!("migrations/", $kind, "/0006_edits.sql"))),
             (7, include_str!(concat!("migrations/", $kind, "/0007_entry_kinds.sql"))),
+            (8, include_str!(concat!("migrations/", $kind, "/0008_likes.sql"))),
         ]
     };
 }

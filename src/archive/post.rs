@@ -24,6 +24,7 @@ pub(super) const COLUMNS: &str =
 
 /// A post's archived state.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "most rows are live posts")]
 pub enum Row {
     /// A live post with its content.
     Live(Post),
@@ -230,11 +231,43 @@ pub(super) fn push_in<Sql: Database>(
     list.push_unseparated(")");
 }
 
+/// Returns a statement that affects a post's row if the post is live. As the first statement of a transaction, it locks
+/// the row in all databases, because it is a write.
+pub(super) fn lock_post<Sql: Database>(post: PostId) -> QueryBuilder<Sql>
+where
+    for<'a> i64: Encode<'a, Sql> + Type<Sql>,
+{
+    let mut lock = QueryBuilder::new("UPDATE posts SET deleted = 0 WHERE deleted = 0 AND id = ");
+    lock.push_bind(number(post.get()));
+    lock
+}
+
+/// Returns a query for the details of a post, as they are stored.
+pub(super) fn details_of<Sql: Database>(post: PostId) -> QueryBuilder<Sql>
+where
+    for<'a> i64: Encode<'a, Sql> + Type<Sql>,
+{
+    let mut read = QueryBuilder::new("SELECT details FROM posts WHERE id = ");
+    read.push_bind(number(post.get()));
+    read
+}
+
+/// Returns a statement that replaces the details of a post.
+pub(super) fn set_details<Sql: Database>(post: PostId, details: &Details) -> QueryBuilder<Sql>
+where
+    for<'a> i64: Encode<'a, Sql> + Type<Sql>,
+    for<'a> Option<String>: Encode<'a, Sql> + Type<Sql>,
+{
+    let mut update = QueryBuilder::new("UPDATE posts SET details = ");
+    update.push_bind(details_column(details)).push(" WHERE id = ").push_bind(number(post.get()));
+    update
+}
+
 pub(super) fn post_id(id: i64) -> Result<PostId, Error> {
     PostId::new(id.unsigned_abs()).ok_or_else(|| Error::Corrupt(format!("{id} is not a post id").into()))
 }
 
-fn user_id(id: i64) -> Result<UserId, Error> {
+pub(super) fn user_id(id: i64) -> Result<UserId, Error> {
     UserId::new(id.unsigned_abs()).ok_or_else(|| Error::Corrupt(format!("{id} is not a user id").into()))
 }
 

@@ -10,17 +10,14 @@ use sqlx::{Connection as _, Encode, QueryBuilder, Type};
 use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::{Lease, on};
-use crate::archive::post::{details_column, parse_details, post_id, push_in};
-use crate::archive::{Archive, READ_TIMEOUT, WRITE_TIMEOUT, number};
+use crate::archive::post::{details_column, details_of, lock_post, parse_details, post_id, set_details};
+use crate::archive::{Archive, MOST_RANGES, READ_TIMEOUT, WRITE_TIMEOUT, divided, number};
 use crate::budget::{self, Resource};
 use crate::model::attachment::ReferrerKind;
 use crate::model::details::Details;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::model::referrer::{EntryKind, EntryList, EntryPage, LimitedEntry, Referral, ReferrerEntry};
-
-/// Maximum number of ranges read by one statement: SQLite allows 500 in a union.
-const MOST_RANGES: usize = 450;
 
 /// A page of a post's referrers to read.
 #[derive(Clone, Copy, Debug)]
@@ -75,11 +72,8 @@ impl Archive {
         self.ask("archive: refer", WRITE_TIMEOUT, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut transaction = connection.begin().await?;
-                // The first statement is a write, which locks the row in all databases.
-                let mut lock =
-                    QueryBuilder::<Sql>::new("UPDATE posts SET deleted = 0 WHERE deleted = 0 AND id = ");
-                lock.push_bind(target);
-                if lock.build().execute(&mut *transaction).await?.rows_affected() == 0 {
+                let locked = lock_post::<Sql>(post).build().execute(&mut *transaction).await?;
+                if locked.rows_affected() == 0 {
                     return Ok(false);
                 }
                 let mut find = QueryBuilder::<Sql>::new("SELECT kind FROM referrers");
@@ -98,16 +92,12 @@ impl Archive {
                     let entry = ReferrerEntry::of(referral, entry);
                     insert_entries::<Sql>(&[&(list, entry)]).build().execute(&mut *transaction).await?;
                 }
-                let mut read = QueryBuilder::<Sql>::new("SELECT details FROM posts WHERE id = ");
-                read.push_bind(target);
-                let (text,): (Option<String>,) = read.build_query_as().fetch_one(&mut *transaction).await?;
+                let (text,): (Option<String>,) =
+                    details_of::<Sql>(post).build_query_as().fetch_one(&mut *transaction).await?;
                 let listed = EntryKind::Listed.number(kind);
                 let change = i64::from(wanted.contains(&listed)) - i64::from(found.contains(&listed));
-                let mut update = QueryBuilder::<Sql>::new("UPDATE posts SET details = ");
-                update
-                    .push_bind(counted(parse_details(post, text.as_deref())?, kind, change))
-                    .push(" WHERE id = ");
-                update.push_bind(target).build().execute(&mut *transaction).await?;
+                let details = counted(parse_details(post, text.as_deref())?, kind, change);
+                set_details::<Sql>(post, &details).build().execute(&mut *transaction).await?;
                 transaction.commit().await?;
                 Ok(true)
             })
@@ -139,43 +129,13 @@ impl Archive {
         .await
     }
 
-    /// Reads the posts that have lists, in ascending order from the first above `after`: those of the first `most`
-    /// entries.
-    pub async fn referred_after(&self, after: u64, most: usize) -> Result<Vec<PostId>, Error> {
-        let targets = self.ask("archive: referred", READ_TIMEOUT, async |lease| {
-            on!(lease, |connection, Sql| {
-                let mut read = QueryBuilder::<Sql>::new("SELECT DISTINCT target FROM (");
-                read.push("SELECT target FROM referrers WHERE target > ").push_bind(number(after));
-                read.push(" ORDER BY target LIMIT ").push_bind(number(most as u64));
-                read.push(") AS part ORDER BY target");
-                let found: Vec<(i64,)> = read.build_query_as().fetch_all(&mut *connection).await?;
-                Ok(found)
-            })
-        });
-        targets.await?.into_iter().map(|(target,)| post_id(target)).collect()
-    }
-
-    /// Deletes the lists of these posts, unless they are archived.
-    pub async fn delete_unowned_lists(&self, targets: &[PostId]) -> Result<(), Error> {
-        self.ask("archive: delete lists", WRITE_TIMEOUT, async |lease| {
-            on!(lease, |connection, Sql| {
-                let mut delete = QueryBuilder::<Sql>::new("DELETE FROM referrers");
-                push_in(&mut delete, " WHERE target", targets.iter().map(|target| target.get()));
-                delete.push(" AND NOT EXISTS (SELECT 1 FROM posts WHERE id = target AND deleted = 0)");
-                delete.build().execute(&mut *connection).await?;
-                Ok(())
-            })
-        })
-        .await
-    }
-
     /// Reads these pages. Makes one statement for many pages. Limited entries are not charged.
     pub async fn referrers(&self, pages: &[ReferrerPage]) -> Result<Vec<EntryPage>, Error> {
         budget::spend(Resource::Statements, (1 + pages.len() / 16) as u64)?;
         let ranges: Vec<Range> = (0..).zip(pages).flat_map(|(index, page)| page.ranges(2 * index)).collect();
         let read = async |lease: &mut Lease| read(lease, &ranges, pages.len() == 1).await;
         let found = self.ask("archive: referrers", READ_TIMEOUT, read).await?;
-        let found = divided(found, 2 * pages.len())?;
+        let found = entries_of(found, 2 * pages.len())?;
         pages.iter().zip(found.chunks(2)).map(|(page, found)| page.cut(&found[0], &found[1])).collect()
     }
 
@@ -190,7 +150,7 @@ impl Archive {
         };
         let ranges: Vec<Range> = (0..).zip(portions).map(range).collect();
         let read = async |lease: &mut Lease| read(lease, &ranges, portions.len() == 1).await;
-        divided(self.ask("archive: entries", READ_TIMEOUT, read).await?, portions.len())
+        entries_of(self.ask("archive: entries", READ_TIMEOUT, read).await?, portions.len())
     }
 }
 
@@ -211,14 +171,12 @@ async fn read(lease: &mut Lease, ranges: &[Range], is_single: bool) -> Result<Ve
 }
 
 /// Returns the entries of each answer, in descending order of id.
-fn divided(rows: Vec<EntryRow>, answers: usize) -> Result<Vec<Vec<ReferrerEntry>>, Error> {
-    let mut found: Vec<Vec<ReferrerEntry>> = vec![Vec::new(); answers];
-    for (answer, post, author) in rows {
-        let answer = usize::try_from(answer).ok().and_then(|answer| found.get_mut(answer));
-        let answer = answer.ok_or_else(|| Error::Corrupt("a range that was not requested".into()))?;
+fn entries_of(rows: Vec<EntryRow>, answers: usize) -> Result<Vec<Vec<ReferrerEntry>>, Error> {
+    let entry = |(answer, post, author): EntryRow| {
         let author = author.and_then(|author| UserId::new(author.unsigned_abs()));
-        answer.push(ReferrerEntry { post: post_id(post)?, author });
-    }
+        Ok((answer, ReferrerEntry { post: post_id(post)?, author }))
+    };
+    let mut found = divided(rows.into_iter().map(entry), answers)?;
     for answer in &mut found {
         answer.sort_unstable_by_key(|entry| Reverse(entry.post));
     }
@@ -306,11 +264,11 @@ where
     read
 }
 
-/// Returns a post's details as stored, after its number of listed entries of this kind has changed.
-fn counted(mut details: Details, kind: ReferrerKind, change: i64) -> Option<String> {
+/// Returns a post's details after its number of listed entries of this kind has changed.
+fn counted(mut details: Details, kind: ReferrerKind, change: i64) -> Details {
     // So that a count is not corrected by lists that were read before, and that no mover keeps an entry's earlier kind.
     details.version += 1;
     let count = details.counts.of_mut(kind);
     *count = count.saturating_add_signed(change);
-    details_column(&details)
+    details
 }

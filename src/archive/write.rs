@@ -1,6 +1,6 @@
 //! Writes posts, and the lists that are stored with them, when they are archived.
 //!
-//! Not here: changes of archived posts (`archive::referrer`, `archive::edit`).
+//! Not here: changes of archived posts (`archive::referrer`, `archive::edit`, `archive::like`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,12 +9,15 @@ use sqlx::{Connection as _, Encode, QueryBuilder, Type};
 use crate::archive::dialect::Dialect;
 use crate::archive::edit::insert_versions;
 use crate::archive::error::Error;
+use crate::archive::like::{delete_likes, insert_likes};
+use crate::archive::list::{LIKES, LISTS};
 use crate::archive::pool::on;
-use crate::archive::post::{COLUMNS, MOST_ROWS, details_column, push_in};
+use crate::archive::post::{COLUMNS, MOST_ROWS, details_column, post_id, push_in};
 use crate::archive::referrer::insert_entries;
 use crate::archive::{Archive, WRITE_TIMEOUT, number};
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
+use crate::model::like::Like;
 use crate::model::post::{Delivery, Post};
 use crate::model::referrer::{EntryList, ReferrerEntry};
 
@@ -25,10 +28,9 @@ pub struct Lists {
     pub entries: Vec<(EntryList, ReferrerEntry)>,
     /// The earlier versions of the posts.
     pub versions: Vec<(PostId, EarlierVersion)>,
+    /// The likes of the posts. The rows of the posts have their numbers.
+    pub likes: Vec<(PostId, Like)>,
 }
-
-/// The tables of the lists, each with the column of the post that has the list.
-const LISTS: [(&str, &str); 2] = [("referrers", "target"), ("edits", "post")];
 
 impl Archive {
     /// Writes posts and tombstones atomically. A post replaces an earlier version of itself, and `lists` its lists; of
@@ -48,7 +50,7 @@ impl Archive {
                 let mut transaction = connection.begin().await?;
                 // Locks the rows of the changed posts, and finds those that this call replaces. A missing row is first
                 // inserted as an earlier version, so that of two movers only one finds it to be earlier.
-                let mut replaced = HashSet::new();
+                let (mut replaced, mut erased) = (HashSet::new(), HashSet::new());
                 for posts in changed.chunks(MOST_ROWS) {
                     let mut earlier = insert_posts::<Sql>(Sql::INSERT_NEW, posts, |_| -1);
                     earlier.push(Sql::KEEP_EXISTING);
@@ -83,16 +85,29 @@ impl Archive {
                         tombstones.iter().map(|(id, _)| id.get()),
                     );
                     let deleted: Vec<(i64,)> = deleted.build_query_as().fetch_all(&mut *transaction).await?;
-                    replaced.extend(deleted.into_iter().filter_map(|(id,)| PostId::new(id.unsigned_abs())));
+                    erased.extend(deleted.into_iter().filter_map(|(id,)| PostId::new(id.unsigned_abs())));
                 }
-                let targets: Vec<PostId> = replaced.iter().copied().collect();
+                let targets: Vec<PostId> = replaced.union(&erased).copied().collect();
+                let mut liked = Vec::new();
                 for (targets, (table, column)) in
                     targets.chunks(MOST_ROWS).flat_map(|targets| LISTS.map(|list| (targets, list)))
                 {
-                    let mut delete = QueryBuilder::<Sql>::new("DELETE FROM ");
-                    delete.push(table).push(" WHERE ");
-                    push_in(&mut delete, column, targets.iter().map(|target| target.get()));
-                    delete.build().execute(&mut *transaction).await?;
+                    // Most posts have no rows yet. MySQL would lock the gap in which a DELETE finds none, and two
+                    // movers that insert into the same gap would wait for each other.
+                    let mut find =
+                        QueryBuilder::<Sql>::new(format!("SELECT DISTINCT {column} FROM {table} WHERE "));
+                    push_in(&mut find, column, targets.iter().map(|target| target.get()));
+                    let found: Vec<(i64,)> = find.build_query_as().fetch_all(&mut *transaction).await?;
+                    let mut found: Vec<PostId> =
+                        found.into_iter().map(|(target,)| post_id(target)).collect::<Result<_, _>>()?;
+                    if table == LIKES {
+                        liked.extend(found.extract_if(.., |target| erased.contains(target)));
+                    }
+                    if !found.is_empty() {
+                        let mut delete = QueryBuilder::<Sql>::new(format!("DELETE FROM {table} WHERE "));
+                        push_in(&mut delete, column, found.iter().map(|target| target.get()));
+                        delete.build().execute(&mut *transaction).await?;
+                    }
                 }
                 let is_new = |post: &PostId| replaced.contains(post);
                 let entries: Vec<&(EntryList, ReferrerEntry)> =
@@ -107,7 +122,21 @@ impl Archive {
                     let mut insert = insert_versions::<Sql>(versions);
                     insert.build().persistent(false).execute(&mut *transaction).await?;
                 }
-                Ok(transaction.commit().await?)
+                let likes: Vec<&(PostId, Like)> =
+                    lists.likes.iter().filter(|(post, _)| is_new(post)).collect();
+                for likes in likes.chunks(MOST_ROWS) {
+                    let mut insert = insert_likes::<Sql>("INSERT INTO ", likes);
+                    insert.build().persistent(likes.len() == MOST_ROWS).execute(&mut *transaction).await?;
+                }
+                transaction.commit().await?;
+                // Not in the transaction, which a million likes would keep open for too long. No one can like a deleted
+                // post, and the caller repeats an interrupted call.
+                for post in liked {
+                    while delete_likes::<Sql>(post).build().execute(&mut *connection).await?.rows_affected()
+                        > 0
+                    {}
+                }
+                Ok(())
             })
         })
         .await

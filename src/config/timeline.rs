@@ -45,9 +45,9 @@ pub struct TimelineConfig {
     #[arg(alias = "publishes-per-author", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub post_publishes_per_author: u32,
 
-    /// Maximum posts that a user bookmarks per hour.
+    /// Maximum posts that a user likes and bookmarks per hour.
     ///
-    /// Only what changes something counts. Removing bookmarks is not limited.
+    /// Only what changes something counts. Removing likes and bookmarks is not limited.
     #[arg(long, value_name = "N", env = "FANFOLD_POST_REACTIONS_PER_USER", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub post_reactions_per_user: u32,

@@ -15,9 +15,11 @@ use crate::model::attachment::ReferrerKind;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, ReportId, UserId};
 use crate::model::invite::InviteCode;
+use crate::model::like::Like;
 use crate::model::mark::Mark;
 use crate::model::moderation::LogId;
 use crate::model::page::Position;
+use crate::model::reaction::ReactionKind;
 use crate::model::relation::ListKind;
 use crate::model::session::SessionId;
 
@@ -115,8 +117,12 @@ lists! {
         17 = Self::Quote, [("Post", "quotes")];
         18 = Self::Repost, [("Post", "repostedBy")];
     }
-    "The viewer's bookmarks." Bookmarks, of UserId, at Position<PostId> {
-        19 = Self, [("Viewer", "bookmarks")];
+    ReactionKind, of UserId, at Position<PostId> {
+        19 = Self::Bookmark, [("Viewer", "bookmarks")];
+        21 = Self::Like, [("Viewer", "likes")];
+    }
+    "The users who like a post." Likes, of PostId, at Like {
+        20 = Self, [("Post", "likedBy")];
     }
 }
 
@@ -250,6 +256,19 @@ impl Encoded for LogId {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let (at, number) = parse_time(bytes)?;
         Some(Self { at, number: parse_number(number)? }).filter(|id| id.at.as_millis() >= 0)
+    }
+}
+
+/// Two numbers, of 8 bytes each.
+impl Encoded for Like {
+    fn print(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.number.to_be_bytes());
+        self.member.print(bytes);
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let (number, member) = bytes.split_first_chunk()?;
+        Some(Self { number: i64::from_be_bytes(*number), member: UserId::parse(member)? })
     }
 }
 
@@ -445,7 +464,13 @@ mod tests {
             check_both("ARAAAAAAAAAABwAAAAAAAAAJ", of_post(ReferrerKind::Reply, 7), &post(9)),
             check_both("AREAAAAAAAAABwAAAAAAAAAJ", of_post(ReferrerKind::Quote, 7), &post(9)),
             check_both("ARIAAAAAAAAABwAAAAAAAAAJ", of_post(ReferrerKind::Repost, 7), &post(9)),
-            check_both("ARMAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(Bookmarks, 7), &bookmark),
+            check_both("ARMAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(ReactionKind::Bookmark, 7), &bookmark),
+            check_both("ARUAAAAAAAAABwAAAZt22qh7AAAAAAAAAAk", of_user(ReactionKind::Like, 7), &bookmark),
+            check_both(
+                "ARQAAAAAAAAABwAAAAAAAAAJAAAAAAAAAAc",
+                ListOf { kind: Likes, owner: post(7) },
+                &Like { number: 9, member: UserId::new(7).unwrap() },
+            ),
         ];
         let unknown = |code: &u8| Code::of(*code).is_some() != codes.contains(code);
         let unknown: Vec<u8> = (0..=u8::MAX).filter(unknown).collect();

@@ -12,7 +12,7 @@ use futures::FutureExt as _;
 use crate::app::App;
 use crate::app::account::export::Downloader;
 use crate::app::account::export::page::{
-    ExportPosition, OwnAccount, OwnRecovery, PAGE, Record, Records, Section, SectionPosition,
+    ExportPosition, OlderLike, OwnAccount, OwnRecovery, PAGE, Record, Records, Section, SectionPosition,
 };
 use crate::app::error::Error;
 use crate::app::viewer::{Caller, Viewer};
@@ -70,7 +70,13 @@ impl Encoded for ExportPosition {
             Some(SectionPosition::Session(position)) => position.print(bytes),
             Some(SectionPosition::User(position)) => position.print(bytes),
             Some(SectionPosition::Post(post)) => post.print(bytes),
-            Some(SectionPosition::Bookmark(position)) => position.print(bytes),
+            Some(SectionPosition::Reaction(position)) => position.print(bytes),
+            Some(SectionPosition::OlderLike(position)) => {
+                bytes.extend(position.shard().to_be_bytes());
+                if let Some(post) = position.after() {
+                    post.print(bytes);
+                }
+            }
         }
     }
 
@@ -82,11 +88,19 @@ impl Encoded for ExportPosition {
             Records::Account => return None,
             Records::Sessions => Some(SectionPosition::Session(Position::parse(rest)?)),
             Records::Posts => Some(SectionPosition::Post(PostId::parse(rest)?)),
-            Records::Bookmarks => Some(SectionPosition::Bookmark(Position::parse(rest)?)),
+            Records::Reactions(_) => Some(SectionPosition::Reaction(Position::parse(rest)?)),
+            Records::OlderLikes => Some(SectionPosition::OlderLike(older_like(rest)?)),
             Records::Listed(_) | Records::Own(_) => Some(SectionPosition::User(Position::parse(rest)?)),
         };
         Some(Self { section, after })
     }
+}
+
+/// The index of a shard, of 4 bytes; then nothing, or the last post.
+fn older_like(bytes: &[u8]) -> Option<OlderLike> {
+    let (shard, rest) = bytes.split_first_chunk()?;
+    let after = if rest.is_empty() { None } else { Some(PostId::parse(rest)?) };
+    OlderLike::new(u32::from_be_bytes(*shard), after)
 }
 
 /// Returns the cost of a page with this number of records: each is an object with some fields.
@@ -244,8 +258,11 @@ fn line(record: &Record, cursor: String) -> String {
         }
         Record::Mute { user, username, mute } => mute_fields(*user, username, *mute),
         Record::Post(post, versions) => post_fields(post, versions),
-        Record::Bookmark(Position { at, id: post }) => {
-            vec![begin(Section::Bookmarks), ("postId", id(GlobalId::Post(*post))), ("since", time(*at))]
+        Record::Reaction { section, entry: Position { at, id: post } } => {
+            vec![begin(*section), ("postId", id(GlobalId::Post(*post))), ("since", time(*at))]
+        }
+        Record::OlderLike { post, .. } => {
+            vec![begin(Section::OlderLikes), ("postId", id(GlobalId::Post(*post))), ("since", Value::Null)]
         }
     };
     fields.push(("cursor", Value::from(cursor)));
@@ -402,13 +419,13 @@ mod tests {
             SectionPosition::Session(Position { at, id: SessionId::parse("AAAAAAAAAAAAAAAA").unwrap() });
         let user = SectionPosition::User(Position { at, id: UserId::new(9).unwrap() });
         let post = SectionPosition::Post(PostId::new(9).unwrap());
-        let bookmark = SectionPosition::Bookmark(Position { at, id: PostId::new(9).unwrap() });
+        let reaction = SectionPosition::Reaction(Position { at, id: PostId::new(9).unwrap() });
         for section in Section::ALL {
             let last = match section {
                 Section::Account => None,
                 Section::Sessions => Some(session),
                 Section::Posts => Some(post),
-                Section::Bookmarks => Some(bookmark),
+                Section::Bookmarks | Section::Likes => Some(reaction),
                 _ => Some(user),
             };
             for after in [None, last] {
@@ -417,7 +434,7 @@ mod tests {
                 assert_eq!(ExportPosition::parse(&bytes), Some(position));
             }
         }
-        for bytes in [&[][..], &[10], &[0, 0], &[8, 1], &[1, 0, 0, 0, 0, 0, 0, 0, 0], &[2; 16]] {
+        for bytes in [&[][..], &[11], &[0, 0], &[8, 1], &[1, 0, 0, 0, 0, 0, 0, 0, 0], &[2; 16]] {
             assert_eq!(ExportPosition::parse(bytes), None, "{bytes:?}");
         }
     }

@@ -69,13 +69,18 @@ attachments! {
     }
 }
 
-/// How many attachments a post has: the numbers of the *listed* entries, which everyone sees.
+/// How many attachments a post has: the numbers of the *listed* entries of each kind of referrers, which everyone sees,
+/// and those of its likes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AttachmentCounts([u64; ReferrerKind::ALL.len()]);
+pub struct AttachmentCounts([u64; ReferrerKind::ALL.len() + 2]);
 
 impl AttachmentCounts {
     /// Position of the first count among the numbers of a post's details, from 1.
     pub const FIRST: usize = 4;
+    /// Position of the number of likes. Part of the stored format.
+    pub const LIKES: usize = 7;
+    /// Position of the number of likes ever, with those that were taken back. Part of the stored format.
+    pub const LIKES_EVER: usize = 8;
 
     /// Returns the number of listed entries of this kind.
     #[must_use]
@@ -86,6 +91,32 @@ impl AttachmentCounts {
     /// Returns the number of listed entries of this kind, to change it.
     pub fn of_mut(&mut self, kind: ReferrerKind) -> &mut u64 {
         &mut self.0[kind.attachment().position - Self::FIRST]
+    }
+
+    /// Returns the number of users who like the post.
+    #[must_use]
+    pub fn likes(&self) -> u64 {
+        self.0[Self::LIKES - Self::FIRST]
+    }
+
+    /// Returns the number of times that a user began to like the post. It never decreases, and numbers the likes.
+    #[must_use]
+    pub fn likes_ever(&self) -> u64 {
+        self.0[Self::LIKES_EVER - Self::FIRST]
+    }
+
+    /// Counts a like that was added, or taken back.
+    pub fn count_like(&mut self, is_added: bool) {
+        let likes = &mut self.0[Self::LIKES - Self::FIRST];
+        *likes = if is_added { *likes + 1 } else { likes.saturating_sub(1) };
+        self.0[Self::LIKES_EVER - Self::FIRST] += u64::from(is_added);
+    }
+
+    /// Corrects the number of likes.
+    pub fn correct_likes(&mut self, likes: u64) {
+        self.0[Self::LIKES - Self::FIRST] = likes;
+        let ever = &mut self.0[Self::LIKES_EVER - Self::FIRST];
+        *ever = likes.max(*ever);
     }
 
     /// Returns the counts as they are stored: in the order of their positions.
@@ -123,12 +154,24 @@ mod tests {
     }
 
     #[test]
+    fn likes_are_counted_and_numbered() {
+        let mut counts = AttachmentCounts::default();
+        let mut count = |is_added| {
+            counts.count_like(is_added);
+            (counts.likes(), counts.likes_ever())
+        };
+        assert_eq!([true, true, false, true].map(&mut count), [(1, 1), (2, 2), (1, 2), (2, 3)]);
+    }
+
+    #[test]
     fn the_table_of_attachments_is_part_of_the_stored_data() {
         let attachments = ReferrerKind::ALL.map(ReferrerKind::attachment);
         assert_eq!(attachments.map(|attachment| attachment.noun), ["replies", "quotes", "reposts"]);
-        let mut positions = attachments.map(|attachment| attachment.position);
+        let mut positions = attachments.map(|attachment| attachment.position).to_vec();
         positions.sort_unstable();
-        let expected: Vec<usize> = (AttachmentCounts::FIRST..).take(positions.len()).collect();
+        positions.extend([AttachmentCounts::LIKES, AttachmentCounts::LIKES_EVER]);
+        let expected: Vec<usize> =
+            (AttachmentCounts::FIRST..).take(AttachmentCounts::default().0.len()).collect();
         assert_eq!(positions, *expected, "the positions follow each other");
         let number = |kind| EntryKind::ALL.map(|entries| entries.number(kind));
         assert_eq!(ReferrerKind::ALL.map(number), [[1, 4, 7], [2, 5, 8], [3, 6, 9]]);

@@ -246,7 +246,8 @@ mod tests {
         assert_eq!((details.to_string(), text.parse()), (text.to_owned(), Ok(details)));
         assert_eq!(Details::default().to_string(), "0 0 0 0 0 0");
         assert_eq!("0 0 0 0 0 0".parse(), Ok(Details::default()));
-        assert_eq!("0 0 0 0 0 0 5 poll=9".parse(), Ok(Details::default()), "of a later version");
+        let later = "0 0 0 0 0 0 0 0 5 poll=9";
+        assert_eq!(later.parse(), Ok(Details::default()), "of a later version");
         assert_eq!(
             "0 0 0 0".parse(),
             Ok(Details::default()),

@@ -18,6 +18,9 @@ macro_rules! ids {
         pub struct $name(NonZeroU64);
 
         impl $name {
+            /// The least id.
+            pub const LEAST: Self = Self(NonZeroU64::MIN);
+
             /// The greatest id, which is never issued.
             pub const MAX: Self = Self(NonZeroU64::MAX);
 
@@ -70,9 +73,6 @@ ids! {
 }
 
 impl PostId {
-    /// The least post id.
-    pub const LEAST: Self = Self(NonZeroU64::MIN);
-
     /// The greatest supported post id. Redis orders posts by id, stored as a double, and doubles represent
     /// all integers exactly only up to this bound.
     pub const GREATEST: Self = Self(NonZeroU64::new(1 << 53).expect("is not zero"));

@@ -14,6 +14,7 @@ pub mod entity;
 pub mod exclusion;
 pub mod id;
 pub mod invite;
+pub mod like;
 pub mod mark;
 pub mod moderation;
 pub mod moderator;

@@ -18,7 +18,7 @@ use crate::store::command::{Builder, Command, call, command};
 use crate::store::key::{CompactSet, Key, Keys, Sharded};
 use crate::store::relation::Follows;
 use crate::store::script;
-use crate::store::tree::{BRANCHES, GENERATIONS, ROOM, Shard};
+use crate::store::tree::{BRANCHES, GENERATIONS, ROOM, Shard, is_closed};
 
 /// Number of the newest members whose order is known. The same as in `store/lua/part/members.lua`.
 pub const NEWEST: usize = 128;
@@ -99,8 +99,7 @@ pub fn all(keys: &Keys, set: Key<CompactSet>, most: usize) -> Command<Option<Vec
     };
     read.or_apart(keys, apart, move |Apart { newest, count, shards }| {
         let Some(count) = count else { return Ok(Some(users(newest))) };
-        let is_closed = |shard: &Vec<u64>| shard.len() >= ROOM || shard.contains(&0);
-        let is_deeper = shards[SHARDS_READ as usize - LAST_READ..].iter().any(is_closed);
+        let is_deeper = shards[SHARDS_READ as usize - LAST_READ..].iter().any(|shard| is_closed(shard));
         Ok((count <= most as u64 && !is_deeper).then(|| users(shards.concat())))
     })
 }

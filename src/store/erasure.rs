@@ -4,6 +4,7 @@
 
 use crate::model::clock::Day;
 use crate::model::id::UserId;
+use crate::model::reaction::ReactionKind;
 use crate::store::command::{Command, command};
 use crate::store::key::{Key, Keys, Set};
 use crate::store::tree::{self, Shard};
@@ -20,16 +21,16 @@ pub enum Tree {
     Viewed(i64),
     /// The users whose notes of viewed profiles contain the user, because they viewed the user's profile on this day.
     Viewers(Day),
-    /// The posts that the user has bookmarked.
-    Bookmarks,
+    /// The posts to which the user has reacted.
+    Reactions(ReactionKind),
 }
 
 impl Tree {
     /// Returns the trees of others with whom a user is connected by nothing else, and of posts.
     pub fn all(today: Day) -> impl Iterator<Item = Self> {
         let viewed = audience::stored_periods(today).map(Self::Viewed);
-        [Self::Ties, Self::Bookmarks]
-            .into_iter()
+        std::iter::once(Self::Ties)
+            .chain(ReactionKind::ALL.map(Self::Reactions))
             .chain(viewed)
             .chain(audience::stored_days(today).map(Self::Viewers))
     }
@@ -37,7 +38,7 @@ impl Tree {
     /// Returns the users among the members of a shard with these elements.
     #[must_use]
     pub fn users(self, elements: &[u64]) -> Vec<UserId> {
-        if self == Self::Bookmarks {
+        if matches!(self, Self::Reactions(_)) {
             return Vec::new();
         }
         elements.iter().copied().filter_map(UserId::new).collect()
@@ -49,7 +50,7 @@ impl Tree {
             Self::Ties => keys.ties(user, shard.index()),
             Self::Viewed(period) => keys.viewed(user, period, shard.index()),
             Self::Viewers(day) => keys.audience(user, day, shard.index()),
-            Self::Bookmarks => keys.bookmarks(user).shard(shard.index()),
+            Self::Reactions(kind) => keys.reacted(user, kind).shard(shard.index()),
         }
     }
 }
@@ -68,7 +69,7 @@ pub fn delete_shard(keys: &Keys, user: UserId, tree: Tree, shard: Shard) -> Comm
 #[must_use]
 pub fn forget(keys: &Keys, user: UserId, tree: Tree, member: UserId) -> Vec<Command<bool>> {
     match tree {
-        Tree::Blockers | Tree::Bookmarks => Vec::new(),
+        Tree::Blockers | Tree::Reactions(_) => Vec::new(),
         Tree::Ties => vec![
             exclusion::forget(keys, member, user),
             recovery::forget(keys, member, user),

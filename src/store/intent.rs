@@ -7,7 +7,7 @@
 //!
 //! Intents are spread over partitions, each a sorted set scored by the operation's start time. A member is
 //! `edge:follower:followee:token`, `block:user:other:token`, `public:user:token`, `name:username:id:token`,
-//! `subject:subject:id:token`, `refer:author:post:token` or `delete:author:post:token`.
+//! `subject:subject:id:token`, `refer:author:post:token`, `like:user:post:token` or `delete:author:post:token`.
 
 use std::fmt;
 
@@ -70,6 +70,13 @@ pub enum Operation {
         /// Post that refers to others.
         post: PostId,
     },
+    /// Writing a user's like of a post.
+    Like {
+        /// The user who likes the post, or no longer likes it.
+        user: UserId,
+        /// The post.
+        post: PostId,
+    },
     /// Deleting a post.
     Delete {
         /// The post's author.
@@ -88,6 +95,7 @@ impl fmt::Display for Intent {
             Operation::Name { username, user } => write!(formatter, "name:{username}:{user}")?,
             Operation::Subject { subject, user } => write!(formatter, "subject:{subject}:{user}")?,
             Operation::Refer { author, post } => write!(formatter, "refer:{author}:{post}")?,
+            Operation::Like { user, post } => write!(formatter, "like:{user}:{post}")?,
             Operation::Delete { author, post } => write!(formatter, "delete:{author}:{post}")?,
         }
         write!(formatter, ":{:x}", self.token)
@@ -115,6 +123,7 @@ impl Intent {
             ("refer", author) => {
                 Operation::Refer { author: author.parse().ok()?, post: next()?.parse().ok()? }
             }
+            ("like", user) => Operation::Like { user: user.parse().ok()?, post: next()?.parse().ok()? },
             ("delete", author) => {
                 Operation::Delete { author: author.parse().ok()?, post: next()?.parse().ok()? }
             }
@@ -132,6 +141,7 @@ impl Intent {
         | Operation::Name { user, .. }
         | Operation::Subject { user, .. }
         | Operation::Refer { author: user, .. }
+        | Operation::Like { user, .. }
         | Operation::Delete { author: user, .. }) = self.operation;
         u32::try_from(user.get() % u64::from(INTENT_PARTITIONS)).unwrap_or(0)
     }
@@ -194,6 +204,7 @@ mod tests {
         let subject = Operation::Subject { subject, user: id(7) };
         let delete = Operation::Delete { author: id(7), post: PostId::new(9).unwrap() };
         let refer = Operation::Refer { author: id(7), post: PostId::new(9).unwrap() };
+        let like = Operation::Like { user: id(7), post: PostId::new(9).unwrap() };
         let block = Operation::Block { user: id(7), other: id(9) };
         let public = Operation::Public { user: id(7) };
         for (operation, text) in [
@@ -203,6 +214,7 @@ mod tests {
             (name, "name:a_b:7:ff"),
             (subject, "subject:000000000000000000000000000000ab:7:ff"),
             (refer, "refer:7:9:ff"),
+            (like, "like:7:9:ff"),
             (delete, "delete:7:9:ff"),
         ] {
             let intent = Intent { operation, token: 0xff };

@@ -3,10 +3,10 @@
 //! Not here: the selection of samples (`app::memory`), or the comparison with other layouts
 //! (`benches/memory.rs`).
 
-use crate::model::id::UserId;
+use crate::model::id::{PostId, UserId};
 use crate::store::command::{Builder, Command, command, several};
 use crate::store::key::row::Row;
-use crate::store::key::{Key, Keys, Kind, OrderedSet};
+use crate::store::key::{Key, Keys, Kind, List, OrderedSet, Sharded};
 use crate::store::region::USERS_PER_SHARD;
 
 /// Number of elements that Redis samples to estimate the size of a key without a compact encoding.
@@ -36,29 +36,50 @@ pub fn usage_of_user(keys: &Keys, row: &Row, user: UserId) -> Command<Option<Key
     measure(&keys.of_user(row, user), row.count, row.seals)
 }
 
-/// What is measured of an ordered compact set: the bytes of its posts, times, number and root; the encoding and the
-/// length of the list of posts; the number of members, and that of those in the root.
-type OrderedParts =
-    (Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<String>, u64, Option<u64>, u64);
+/// Measures the likes of a hot post, with all parts of the set; `None` if no one likes it.
+pub fn usage_of_likes(keys: &Keys, post: PostId) -> Command<Option<KeyUsage>> {
+    let set = keys.likes(post);
+    let newest = set.newest();
+    measure_set(&set, &newest, None)
+}
 
-/// Measures an ordered compact set with all of its parts. In other shards, a member takes about as many bytes as in the
-/// root.
+/// Measures an ordered compact set with all of its parts.
 fn measure_ordered(set: &Key<OrderedSet>) -> Command<Option<KeyUsage>> {
-    let (posts, times, count, root) = (set.posts(), set.times(), set.count(), set.shard(0));
+    measure_set(set, &set.posts(), Some(&set.times()))
+}
+
+/// What is measured of a compact set: the bytes of its order, of the times beside it, of its number and of its root;
+/// the encoding and the length of the order; the number of members, and that of those in the root.
+type Parts = (Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<String>, u64, Option<u64>, u64);
+
+/// Measures a compact set, given the key of its order. In other shards, a member takes about as many bytes as in the
+/// root.
+fn measure_set<Set: Sharded, Order: Kind>(
+    set: &Key<Set>,
+    order: &Key<Order>,
+    times: Option<&Key<List>>,
+) -> Command<Option<KeyUsage>> {
+    let (count, root) = (set.count(), set.shard(0));
     let bytes = |key: Builder| key.arg("SAMPLES").arg(SAMPLES);
-    let usage = several(&[
-        bytes(command("MEMORY").arg("USAGE").key(&posts)),
-        bytes(command("MEMORY").arg("USAGE").key(&times)),
-        bytes(command("MEMORY").arg("USAGE").key(&count)),
-        bytes(command("MEMORY").arg("USAGE").key(&root)),
-        command("OBJECT").arg("ENCODING").key(&posts),
-        command("LLEN").key(&posts),
+    let usage = || command("MEMORY").arg("USAGE");
+    // A key that does not exist has no bytes.
+    let times = bytes(match times {
+        Some(times) => usage().key(times),
+        None => usage().key(&set.shard(u32::MAX)),
+    });
+    let parts = several(&[
+        bytes(usage().key(order)),
+        times,
+        bytes(usage().key(&count)),
+        bytes(usage().key(&root)),
+        command("OBJECT").arg("ENCODING").key(order),
+        command(Order::COUNT).key(order),
         command("GET").key(&count),
         command("SCARD").key(&root),
     ]);
-    usage.map(|(posts, times, count, root, encoding, ordered, members, in_root): OrderedParts| {
+    parts.map(|(order, times, count, root, encoding, ordered, members, in_root): Parts| {
         let in_tree = members.map_or(0, |members| root.unwrap_or(0) * members / in_root.max(1));
-        let bytes = posts.map(|posts| posts + times.unwrap_or(0) + count.unwrap_or(0) + in_tree);
+        let bytes = order.map(|order| order + times.unwrap_or(0) + count.unwrap_or(0) + in_tree);
         let items = members.unwrap_or(ordered);
         Ok(bytes.zip(encoding).map(|(bytes, encoding)| KeyUsage { bytes, items, encoding }))
     })

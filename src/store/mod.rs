@@ -32,6 +32,8 @@ pub mod follow;
 pub mod intent;
 pub mod invite;
 pub mod key;
+pub mod like;
+pub mod malformed;
 pub mod memory;
 mod metric;
 pub mod moderation_log;
@@ -97,7 +99,8 @@ pub enum Feature {
     Recovery,
     /// The lists of referrers are divided into listed, limited and withheld entries.
     EntryKinds,
-    /// Users have bookmarked posts. Servers of earlier versions would leave the bookmarks of erased accounts.
+    /// Users have liked or bookmarked posts. Servers of earlier versions would lose the numbers of likes, and leave the
+    /// bookmarks of erased accounts.
     Reactions,
 }
 

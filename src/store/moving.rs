@@ -61,13 +61,12 @@ pub struct Taken {
 }
 
 /// Takes at most [`MOST`] posts, unless the mover still has posts: queued ones, and those that were postponed until
-/// `due`, or all if it is `None`. Records the mover's heartbeat, and returns the movers without a heartbeat for
+/// `due`. Records the mover's heartbeat, and returns the movers without a heartbeat for
 /// `silent_after` milliseconds.
-pub fn take(keys: &Keys, mover: &str, silent_after: u64, due: Option<Timestamp>) -> Command<Taken> {
+pub fn take(keys: &Keys, mover: &str, silent_after: u64, due: Timestamp) -> Command<Taken> {
     let take = call(&script::TAKE_POSTS).key(&keys.pending()).key(&keys.moving(mover)).key(&keys.movers());
     let take = take.key(&keys.postponed()).arg(mover).arg(MOST).arg(silent_after);
-    let due = due.map_or("+inf".to_owned(), |due| due.as_millis().to_string());
-    let take = take.arg(due).reply::<(Vec<String>, Vec<String>)>();
+    let take = take.arg(due.as_millis()).reply::<(Vec<String>, Vec<String>)>();
     take.map(|(texts, silent)| {
         let (mut entries, mut unknown) = (Vec::with_capacity(texts.len()), Vec::new());
         for text in texts {
@@ -101,6 +100,8 @@ pub struct Outcome {
     pub unmovable: Vec<String>,
     /// Posts that changed meanwhile.
     pub changed: Vec<Entry>,
+    /// Posts with too many likes. They stay in the mover's list until they are postponed as well.
+    pub large: Vec<Entry>,
     /// Posts that need not be archived, or no longer need to be.
     pub settled: Vec<Entry>,
 }
@@ -108,7 +109,7 @@ pub struct Outcome {
 /// Removes the posts of a turn from a mover's list; those that changed are postponed until `due`. Returns the number of
 /// posts newly archived.
 pub fn finish(keys: &Keys, mover: &str, outcome: &Outcome, due: Timestamp) -> Command<u64> {
-    let Outcome { archived, unmovable, changed, settled } = outcome;
+    let Outcome { archived, unmovable, changed, large: _, settled } = outcome;
     let finish =
         call(&script::FINISH_POSTS).key(&keys.moving(mover)).key(&keys.moved()).key(&keys.unmovable());
     let finish = finish.key(&keys.postponed()).arg(archived.len()).arg(unmovable.len());
@@ -227,6 +228,11 @@ pub fn pending(keys: &Keys) -> Command<u64> {
 /// Returns the number of postponed posts.
 pub fn postponed(keys: &Keys) -> Command<u64> {
     command("ZCARD").key(&keys.postponed()).reply()
+}
+
+/// Returns the number of posts that are postponed beyond this time.
+pub fn postponed_beyond(keys: &Keys, time: Timestamp) -> Command<u64> {
+    command("ZCOUNT").key(&keys.postponed()).arg(format!("({}", time.as_millis())).arg("+inf").reply()
 }
 
 /// Returns the time at which the first post in the queue was queued.

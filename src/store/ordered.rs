@@ -18,6 +18,7 @@ use crate::store::bucket::{self, Limit, Throttled};
 use crate::store::command::{Builder, Command, call, command, several};
 use crate::store::compact::with_paths;
 use crate::store::key::{Bucket, Key, OrderedSet};
+use crate::store::malformed::{self, Form};
 use crate::store::script;
 use crate::store::tree::{self, GENERATIONS, ROOM, Shard};
 
@@ -171,8 +172,13 @@ pub fn stored(set: &Key<OrderedSet>) -> Command<Stored> {
 
 /// Reads the elements of a shard: members, and the mark of a shard that is closed. Leaves out what is neither.
 pub fn shard(set: &Key<OrderedSet>, shard: Shard) -> Command<Vec<u64>> {
-    let elements = command("SMEMBERS").key(&set.shard(shard.index())).reply::<Vec<String>>();
-    elements.map(|elements| Ok(elements.iter().filter_map(|element| element.parse().ok()).collect()))
+    tree::elements(&set.shard(shard.index()))
+}
+
+/// Looks at the form of these shards. With `repair`, removes what is wrong.
+pub fn form_of_shards(set: &Key<OrderedSet>, shards: &[Shard], repair: bool) -> Command<Form> {
+    let shards: Vec<_> = shards.iter().map(|shard| set.shard(shard.index())).collect();
+    malformed::shards(&shards, repair)
 }
 
 /// Adds a post to the shards only, for a repair. Returns true if they did not contain it.

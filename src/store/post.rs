@@ -339,14 +339,38 @@ pub fn erase(
     erase.arg(author.get()).arg(archived.is_some()).arg(visibility).arg(details).reply()
 }
 
-/// Adds the keys of lists that are stored with a post's record: its earlier versions, and those of its referrers.
+/// The outcome of changing what is stored with a post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attached {
+    /// It is as requested.
+    Done,
+    /// The post is deleted, and what was stored with it.
+    Deleted,
+    /// The post has no record, and may be archived.
+    Missing,
+}
+
+impl FromRedisValue for Attached {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        match String::from_redis_value(value)?.as_str() {
+            "done" => Ok(Self::Done),
+            "deleted" => Ok(Self::Deleted),
+            "missing" => Ok(Self::Missing),
+            other => Err(ParsingError::from(format!("{other:?} is not an outcome of a change of a post"))),
+        }
+    }
+}
+
+/// Adds the keys of what is stored with a post's record: its earlier versions, its referrers, and its likes, but for
+/// the shards of these, which are too many: no one reads them without the first of their keys.
 fn with_lists(
     call: Builder,
     keys: &Keys,
     id: PostId,
     kinds: impl IntoIterator<Item = ReferrerKind>,
 ) -> Builder {
-    let call = call.key(&keys.edits(id));
+    let likes = keys.likes(id);
+    let call = call.key(&keys.edits(id)).key(&likes.newest()).key(&likes.count());
     kinds.into_iter().fold(call, |call, kind| keys.entries(id, kind).iter().fold(call, Builder::key))
 }
 

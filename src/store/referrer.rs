@@ -7,8 +7,6 @@
 
 use std::cmp::Reverse;
 
-use redis::{FromRedisValue, ParsingError, Value};
-
 use crate::budget::{self, Resource};
 use crate::driver::reply::size_of_text;
 use crate::model::attachment::ReferrerKind;
@@ -19,36 +17,15 @@ use crate::model::referrer::{EntryKind, EntryList, EntryPage, LimitedEntry, Refe
 use crate::store::command::{Builder, Command, call, command};
 use crate::store::error::Error;
 use crate::store::key::{Key, Keys, List};
-use crate::store::post::print_details;
+use crate::store::post::{Attached, print_details};
 use crate::store::post_list::{Id, ids, windowed};
 use crate::store::script;
-
-/// The outcome of entering a post in a list, or removing it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Referred {
-    /// The list is as requested.
-    Done,
-    /// The post that has the list is deleted, and the list with it.
-    Deleted,
-    /// The post that has the list has no record, and may be archived.
-    Missing,
-}
-
-impl FromRedisValue for Referred {
-    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        match String::from_redis_value(value)?.as_str() {
-            "done" => Ok(Self::Done),
-            "deleted" => Ok(Self::Deleted),
-            "missing" => Ok(Self::Missing),
-            other => Err(ParsingError::from(format!("{other:?} is not an outcome of a referral"))),
-        }
-    }
-}
+use crate::store::tree::Shard;
 
 /// Makes the entry of a post in the lists of a hot post one of this kind, moved from another list if it is there; or
 /// removes it. Counts listed entries. Idempotent. Takes `O(log n)`, plus the time to insert the entry before later
 /// ones.
-pub fn refer(keys: &Keys, referral: &Referral, entry: Option<EntryKind>) -> Command<Referred> {
+pub fn refer(keys: &Keys, referral: &Referral, entry: Option<EntryKind>) -> Command<Attached> {
     let Referral { kind, target, referrer, .. } = *referral;
     let refer = with_entries(call(&script::REFER), keys, target, kind);
     let place = entry.map_or(0, |entry| 1 + EntryKind::ALL.iter().take_while(|kind| **kind != entry).count());
@@ -169,9 +146,11 @@ pub fn kind_of(keys: &Keys, referral: &Referral) -> Command<(bool, Option<EntryK
     })
 }
 
-/// Corrects the details of a hot post, unless they have changed since they were read. Returns true if they are
-/// corrected.
+/// Corrects the details of a hot post, and the number of likes that is stored with its likes, unless the details have
+/// changed since they were read. Returns true if they are corrected.
 pub fn correct_details(keys: &Keys, post: PostId, read: &Details, right: &Details) -> Command<bool> {
-    let correct = call(&script::CORRECT_DETAILS).key(&keys.post(post));
-    correct.arg(print_details(read)).arg(print_details(right)).reply()
+    let likes = keys.likes(post);
+    let correct = call(&script::CORRECT_DETAILS).key(&keys.post(post)).key(&likes.count());
+    let correct = correct.key(&likes.shard(Shard::ROOT.index()));
+    correct.arg(print_details(read)).arg(print_details(right)).arg(right.counts.likes()).reply()
 }

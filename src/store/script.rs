@@ -180,13 +180,16 @@ scripts! {
     IS_IN_TREE = tree "is_in_tree";
     ISSUE_RECOVERY = signal "issue_recovery";
     ISSUE_POSTS = issuer "issue_posts";
+    LIKES = compact "likes";
     LIST_REPOSTS = ids "list_reposts";
     LOG_ACTION = "log_action";
     MAKE_STAR = stars "make_star";
+    MALFORMED = "malformed";
     MARK_DELIVERED = "mark_delivered";
     MERGE_TIMELINE = ids timeline reset merging "merge_timeline";
     MIRROR_BLOCK = compact follow "mirror_block";
     MIRROR_FOLLOW = signal "mirror_follow";
+    MIRROR_LIKE = compact details "mirror_like";
     MUTE = exclusions reset mutes "mute";
     MUTUALS = "mutuals";
     NOTE_PROGRESS = "note_progress";
@@ -210,6 +213,7 @@ scripts! {
     PROBE_SET = compact "probe_set";
     READ_BLOCK = follow "read_block";
     READ_FOLLOW = follow "read_follow";
+    READ_LIKE = ordered "read_like";
     RECORD_VIEW = tree "record_view";
     RECORD_VISIT = "record_visit";
     REMOVED = removals "removed";

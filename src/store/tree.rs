@@ -12,6 +12,7 @@
 use std::fmt;
 
 use crate::model::id::UserId;
+use crate::model::like::reversed;
 use crate::store::command::{Builder, Command, call, command};
 use crate::store::key::{Key, Set};
 use crate::store::script;
@@ -39,7 +40,16 @@ impl Shard {
 
     /// Returns the shards that may contain a member, from the root down.
     pub fn all_of(member: impl fmt::Display) -> impl Iterator<Item = Self> {
-        let hash = hash(member);
+        Self::all_of_hash(hash(member))
+    }
+
+    /// Returns the shards that may contain members at this place, from the root down: see
+    /// [`Like`](crate::model::like::Like).
+    pub(super) fn at_place(place: u32) -> impl Iterator<Item = Self> {
+        Self::all_of_hash(reversed(place))
+    }
+
+    fn all_of_hash(hash: u32) -> impl Iterator<Item = Self> {
         (0..GENERATIONS).map(move |generation| Self { generation, number: hash % BRANCHES.pow(generation) })
     }
 
@@ -55,18 +65,49 @@ impl Shard {
     #[must_use]
     pub fn below(self, elements: &[u64]) -> Vec<Self> {
         let generation = self.generation + 1;
-        let is_closed = elements.len() >= ROOM || elements.contains(&MARK);
-        if !is_closed || generation == GENERATIONS {
+        if !is_closed(elements) || generation == GENERATIONS {
             return Vec::new();
         }
         let width = BRANCHES.pow(self.generation);
         (0..BRANCHES).map(|branch| Self { generation, number: self.number + branch * width }).collect()
     }
 
-    /// Returns the shard's index among the shards of all levels.
-    pub(super) fn index(self) -> u32 {
-        (BRANCHES.pow(self.generation) - 1) / (BRANCHES - 1) + self.number
+    /// Returns the shard that follows this one, which has these elements, in a walk of the tree: the first one below
+    /// it, or else the next one beside it or beside a shard above it; `None` for the last one.
+    #[must_use]
+    pub fn next(self, elements: &[u64]) -> Option<Self> {
+        if let Some(below) = self.below(elements).into_iter().next() {
+            return Some(below);
+        }
+        let mut shard = self;
+        while shard.generation > 0 {
+            let width = BRANCHES.pow(shard.generation - 1);
+            if shard.number / width < BRANCHES - 1 {
+                return Some(Self { number: shard.number + width, ..shard });
+            }
+            shard = Self { generation: shard.generation - 1, number: shard.number % width };
+        }
+        None
     }
+
+    /// Returns the shard's index among the shards of all levels. Part of the format of cursors.
+    #[must_use]
+    pub fn index(self) -> u32 {
+        first_index(self.generation) + self.number
+    }
+
+    /// Returns the shard with this index; `None` if there is none.
+    #[must_use]
+    pub fn with_index(index: u32) -> Option<Self> {
+        let is_in = |generation: &u32| index < first_index(generation + 1);
+        let generation = (0..GENERATIONS).find(is_in)?;
+        Some(Self { generation, number: index - first_index(generation) })
+    }
+}
+
+/// Returns the index of the first shard on a level.
+fn first_index(generation: u32) -> u32 {
+    (BRANCHES.pow(generation) - 1) / (BRANCHES - 1)
 }
 
 /// Adds a member to the tree with these shards, by index. Returns true if the tree did not contain it.
@@ -95,9 +136,19 @@ pub(super) fn path(
     path.fold(call, |call, shard| call.key(&shard)).arg(member.to_string()).arg(ROOM)
 }
 
-/// Reads the elements of a shard: members, and the mark of a shard that is closed.
+/// Reads the elements of a shard: members, and the mark of a shard that is closed. Leaves out what is neither.
 pub(super) fn elements(shard: &Key<Set>) -> Command<Vec<u64>> {
-    command("SMEMBERS").key(shard).reply()
+    command("SMEMBERS").key(shard).reply::<Vec<String>>().map(|elements| Ok(readable(&elements)))
+}
+
+/// Returns the elements of a shard that are members or the mark.
+pub(super) fn readable(elements: &[String]) -> Vec<u64> {
+    elements.iter().filter_map(|element| element.parse().ok()).collect()
+}
+
+/// Returns true if members may be below the shard that has these elements.
+pub(super) fn is_closed(elements: &[u64]) -> bool {
+    elements.len() >= ROOM || elements.contains(&MARK)
 }
 
 /// Returns the hash that determines a member's path. Part of the stored format.
@@ -121,6 +172,19 @@ mod tests {
             }
             assert!(path[path.len() - 1].below(&[1; ROOM]).is_empty());
         }
+    }
+
+    #[test]
+    fn a_walk_visits_each_shard_once() {
+        let (mut seen, mut next) = (std::collections::HashSet::new(), Some(Shard::ROOT));
+        while let Some(shard) = next {
+            assert!(seen.insert(shard.index()));
+            assert_eq!(Shard::with_index(shard.index()), Some(shard));
+            let elements: &[u64] = if shard.generation < 3 { &[MARK] } else { &[] };
+            next = shard.next(elements);
+        }
+        assert_eq!(seen, (0..1 + 4 + 16 + 64).collect());
+        assert_eq!(Shard::with_index(first_index(GENERATIONS)), None);
     }
 
     #[test]

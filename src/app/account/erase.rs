@@ -5,14 +5,15 @@
 //! 2. Delete the posts, hot and archived.
 //! 3. End all follows and requests, on both sides.
 //! 4. Lift all blocks, on both sides.
-//! 5. Remove the user from the stars, the regions and the invites, resolve the reports by and about the user, and free
+//! 5. Take all likes back.
+//! 6. Remove the user from the stars, the regions and the invites, resolve the reports by and about the user, and free
 //!    the subject of another application.
-//! 6. Wait until the archive has recorded the deletions.
-//! 7. Remove the user from the mutes and the recovery codes of others, the viewers of profiles and the visitors of
+//! 7. Wait until the archive has recorded the deletions.
+//! 8. Remove the user from the mutes and the recovery codes of others, the viewers of profiles and the visitors of
 //!    days.
-//! 8. Delete all other keys of the user's slot.
-//! 9. Free the name, and remove the user from the set of inactive users.
-//! 10. Erase the record, and revoke the id.
+//! 9. Delete all other keys of the user's slot.
+//! 10. Free the name, and remove the user from the set of inactive users.
+//! 11. Erase the record, and revoke the id.
 //!
 //! Every step finds what is left to do by itself, and removes what it has done from where it finds it. So a worker that
 //! takes over an interrupted job repeats the steps from the first, and has less to do each time. The record goes last:
@@ -48,12 +49,14 @@ use crate::app::account::job::Claim;
 use crate::app::archive::Listed;
 use crate::app::edge::Edge;
 use crate::app::error::Error;
+use crate::app::post::like::{LikeWalk, Liking};
 use crate::app::post::read::PostPage;
 use crate::app::read::Load as _;
 use crate::model::clock::{Day, Period};
 use crate::model::id::{PostId, UserId};
 use crate::model::invite::InviteCode;
 use crate::model::page::{Direction, Position, Window};
+use crate::model::reaction::ReactionKind;
 use crate::model::relation::Side;
 use crate::model::user::Username;
 use crate::store::batch::Batch;
@@ -90,6 +93,7 @@ impl App {
         self.erase_posts(claim, user).await?;
         self.erase_follows(claim, user).await?;
         self.erase_blocks(claim, user).await?;
+        self.erase_likes(claim, user).await?;
         self.erase_global(user, username).await?;
         self.erase_reports(claim, user).await?;
         self.erase_invites(claim, user).await?;
@@ -153,6 +157,31 @@ impl App {
         self.erase_tree(claim, user, Tree::Blockers).await
     }
 
+    /// Runs step 5: takes all likes back, also those that only the archive has, because Redis has lost them.
+    async fn erase_likes(&self, claim: &mut Claim, user: UserId) -> Result<(), Error> {
+        let mut walk = LikeWalk::default();
+        loop {
+            self.keep(claim).await?;
+            let likings = self.next_likes(user, &mut walk, TOGETHER).await?;
+            if likings.is_empty() {
+                break;
+            }
+            self.end_likes(likings).await?;
+        }
+        self.erase_tree(claim, user, Tree::Reactions(ReactionKind::Like)).await?;
+        if self.transit().await?.moved == 0 {
+            return Ok(());
+        }
+        let mut after = 0;
+        loop {
+            self.keep(claim).await?;
+            let posts = self.archive().await?.likes_of(user, after, TOGETHER).await?;
+            let Some(last) = posts.last() else { return Ok(()) };
+            after = last.get();
+            self.end_likes(posts.into_iter().map(|post| Liking { user, post }).collect()).await?;
+        }
+    }
+
     async fn lift_blocks(&self, claim: &mut Claim, blocks: Vec<(UserId, UserId)>) -> Result<(), Error> {
         for blocks in blocks.chunks(TOGETHER) {
             self.keep(claim).await?;
@@ -162,7 +191,7 @@ impl App {
         Ok(())
     }
 
-    /// Runs step 5.
+    /// Runs step 6.
     async fn erase_global(&self, user: UserId, username: &str) -> Result<(), Error> {
         let mut batch = Batch::new("erase: global");
         let star = batch.push(account::end_star(self.keys(), user));
@@ -212,7 +241,7 @@ impl App {
         Ok(())
     }
 
-    /// Runs step 7.
+    /// Runs step 8.
     async fn erase_connections(&self, claim: &mut Claim, user: UserId) -> Result<(), Error> {
         let trees: Vec<Tree> = Tree::all(Day::of(self.now())).collect();
         let read = |tree: &Tree| erasure::elements(self.keys(), user, *tree, Shard::ROOT);
@@ -280,7 +309,7 @@ impl App {
         Ok(())
     }
 
-    /// Runs step 8.
+    /// Runs step 9.
     async fn erase_own(&self, claim: &mut Claim, user: UserId) -> Result<(), Error> {
         loop {
             self.keep(claim).await?;
@@ -296,7 +325,7 @@ impl App {
         Ok(())
     }
 
-    /// Runs steps 9 and 10.
+    /// Runs steps 10 and 11.
     async fn erase_record(&self, user: UserId, username: &str) -> Result<(), Error> {
         let jobs = self.jobs_of(user).await?;
         let mut batch = Batch::new("erase: name");

@@ -19,6 +19,7 @@ use crate::app::archive::Listed;
 use crate::app::edge::Edge;
 use crate::app::error::{Broken, Error};
 use crate::app::moderation::read::moderates;
+use crate::app::post::like::LikeWalk;
 use crate::app::post::read::{PostPage, PostRecords};
 use crate::app::read::{Load as _, Shared};
 use crate::model::account::{Account, Inactivity};
@@ -50,6 +51,8 @@ pub(in crate::app) struct Walk {
     last: Option<Position>,
     /// The next page of posts, newest first; `None` after the last one.
     posts: Option<Window<PostId>>,
+    /// The likes that are left.
+    likes: LikeWalk,
 }
 
 impl Walk {
@@ -58,14 +61,16 @@ impl Walk {
 
     /// Returns a walk of the posts alone.
     fn of_posts() -> Self {
-        Self { withheld: Some(Vec::new()), lists: Vec::new(), last: None, posts: Some(Self::POSTS) }
+        let (posts, likes) = (Some(Self::POSTS), LikeWalk::none());
+        Self { withheld: Some(Vec::new()), lists: Vec::new(), last: None, posts, likes }
     }
 }
 
 impl Default for Walk {
     fn default() -> Self {
         let lists = vec![Side::Requests, Side::Followers, Side::Requesting, Side::Following];
-        Self { withheld: None, lists, last: None, posts: Some(Self::POSTS) }
+        let (posts, likes) = (Some(Self::POSTS), LikeWalk::default());
+        Self { withheld: None, lists, last: None, posts, likes }
     }
 }
 
@@ -157,11 +162,14 @@ impl App {
             walk.withheld = Some(self.begin_walk(user).await?);
         }
         for _ in 0..portions {
-            if !self.make_follows_agree(user, walk).await? && !self.make_posts_agree(user, walk).await? {
+            let has_worked = self.make_follows_agree(user, walk).await?
+                || self.make_posts_agree(user, walk).await?
+                || self.make_likes_of_agree(user, &mut walk.likes).await?;
+            if !has_worked {
                 return Ok(true);
             }
         }
-        Ok(walk.lists.is_empty() && walk.posts.is_none())
+        Ok(walk.lists.is_empty() && walk.posts.is_none() && walk.likes.is_done())
     }
 
     /// Revokes the recovery codes of a user who is no moderator, and returns the users whose follows by the user are
@@ -243,6 +251,15 @@ impl App {
             walk.lists.pop();
         }
         Ok(true)
+    }
+
+    /// Makes a portion of a user's likes agree with the user's account, under an intent each. Returns false if there
+    /// are no more.
+    async fn make_likes_of_agree(&self, user: UserId, walk: &mut LikeWalk) -> Result<bool, Error> {
+        let portion = self.next_likes(user, walk, TOGETHER).await?;
+        let has_some = !portion.is_empty();
+        self.make_likes_agree(portion).await?;
+        Ok(has_some)
     }
 
     /// Makes the entries of a page of a user's posts, in the lists of the posts that they refer to, agree with the

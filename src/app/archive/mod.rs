@@ -31,7 +31,7 @@ const TIMEOUT: Duration = Duration::from_secs(6);
 /// The state of the archiving pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Transit {
-    /// Posts queued for archiving, and those that are postponed because they have changed.
+    /// Posts queued for archiving, and those that are postponed because they have changed or have too many likes.
     pub pending: u64,
     /// Posts that movers have taken but not yet finished.
     pub moving: u64,

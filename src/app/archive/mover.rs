@@ -10,13 +10,18 @@ use crate::app::archive::Transit;
 use crate::app::error::{Error, with_causes};
 use crate::model::clock::Timestamp;
 use crate::store::batch::Batch;
-use crate::store::moving::{self, Taken};
+use crate::store::moving::{self, Outcome, Taken};
 
 /// Timeout after which other movers adopt the posts of a silent mover. A turn takes far less time.
 pub const SILENT_AFTER: Duration = Duration::from_mins(1);
 /// Time for which a post is postponed that changed while it was moved. A post that changes all the time is written to
 /// the archive no more often.
 const POSTPONED: Duration = Duration::from_mins(1);
+/// Time for which a post is postponed that has too many likes. It has fewer one day only if many are taken back.
+const LARGE_POSTPONED: Duration = Duration::from_hours(24);
+/// Time within which a postponed post is due that a drain waits for. It has not too many likes: other servers' clocks
+/// differ by less.
+const DRAINED: Duration = Duration::from_hours(1);
 /// Polling interval of an idle mover.
 const IDLE: Duration = Duration::from_secs(1);
 /// Initial and maximum retry delay while the store or the archive is unavailable.
@@ -89,7 +94,7 @@ impl Mover {
     }
 
     async fn turn_or_sweep(&self, is_swept: &mut bool) -> Result<bool, Error> {
-        if self.turn(SILENT_AFTER, Some(self.app.now())).await? {
+        if self.turn(SILENT_AFTER, self.app.now()).await? {
             return Ok(true);
         }
         if !*is_swept {
@@ -99,8 +104,8 @@ impl Mover {
         Ok(false)
     }
 
-    /// Runs until no posts are left to archive, not even postponed ones. Other movers may run concurrently. Adopts the
-    /// posts of movers that have been silent for `silent_after`.
+    /// Runs until no posts are left to archive, not even postponed ones, except those with too many likes. Other movers
+    /// may run concurrently. Adopts the posts of movers that have been silent for `silent_after`.
     pub async fn drain(&self, silent_after: Duration) -> Result<(), Error> {
         let drained = self.drain_all(silent_after).await;
         let give_back = moving::give_back(self.app.keys(), &self.name);
@@ -110,21 +115,23 @@ impl Mover {
 
     async fn drain_all(&self, silent_after: Duration) -> Result<(), Error> {
         loop {
-            while self.turn(silent_after, None).await? {}
+            let due = || self.app.now().plus(DRAINED);
+            while self.turn(silent_after, due()).await? {}
             let queued = self.app.queue_beyond_limit().await?;
+            let large = moving::postponed_beyond(self.app.keys(), due());
+            let large = large.send("move: large", self.app.store()).await?;
             let Transit { pending, moving, .. } = self.app.transit().await?;
-            if queued == 0 && pending + moving == 0 {
+            if queued == 0 && pending + moving <= large {
                 return Ok(());
             }
-            if pending == 0 {
+            if pending <= large {
                 tokio::time::sleep(IDLE).await;
             }
         }
     }
 
-    /// Runs all steps once, also for the posts that were postponed until `due`, or for all if it is `None`. Returns
-    /// true if there was any work.
-    pub async fn turn(&self, silent_after: Duration, due: Option<Timestamp>) -> Result<bool, Error> {
+    /// Runs all steps once, also for the posts that were postponed until `due`. Returns true if there was any work.
+    pub async fn turn(&self, silent_after: Duration, due: Timestamp) -> Result<bool, Error> {
         let silent_after = u64::try_from(silent_after.as_millis()).unwrap_or(u64::MAX);
         let Taken { entries, unknown, silent } = self.take(silent_after, due).await?;
         let mut adopted = 0;
@@ -140,14 +147,18 @@ impl Mover {
         }
         let mut outcome = self.app.move_all(&entries).await?;
         outcome.unmovable.extend(unknown);
-        let due = self.app.now().plus(POSTPONED);
-        let finish = moving::finish(self.app.keys(), &self.name, &outcome, due);
-        finish.send("move: finish", self.app.store()).await?;
+        let large = Outcome { changed: std::mem::take(&mut outcome.large), ..Outcome::default() };
+        let finish = |(outcome, postponed): (&Outcome, Duration)| {
+            moving::finish(self.app.keys(), &self.name, outcome, self.app.now().plus(postponed))
+        };
+        let large = (!large.changed.is_empty()).then_some((&large, LARGE_POSTPONED));
+        let all = std::iter::once((&outcome, POSTPONED)).chain(large);
+        self.app.send_all("move: finish", all.map(finish)).await?;
         Ok(true)
     }
 
     /// Runs step 1: takes a batch. Fails if the store has since been bound to another archive.
-    async fn take(&self, silent_after: u64, due: Option<Timestamp>) -> Result<Taken, Error> {
+    async fn take(&self, silent_after: u64, due: Timestamp) -> Result<Taken, Error> {
         let identity = self.app.bound_identity().await?;
         let mut batch = Batch::new("move: take");
         let taken = batch.push(moving::take(self.app.keys(), &self.name, silent_after, due));

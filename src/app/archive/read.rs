@@ -3,16 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::{join, join5};
+use futures::future::{join3, join5};
 
 use crate::app::App;
 use crate::app::error::Error;
+use crate::archive::like::LikePage;
 use crate::archive::post::Row;
 use crate::archive::range::{CountRange, Range};
 use crate::archive::referrer::ReferrerPage;
 use crate::model::clock::Day;
 use crate::model::edit::EarlierVersion;
 use crate::model::id::PostId;
+use crate::model::like::Like;
+use crate::model::page::Page;
 use crate::model::post::Post;
 use crate::model::referrer::EntryPage;
 
@@ -27,6 +30,8 @@ pub(in crate::app) struct Wanted {
     pub(in crate::app) counts: Vec<CountRange>,
     /// Pages of lists of referrers.
     pub(in crate::app) referrers: Vec<ReferrerPage>,
+    /// Pages of posts' likes.
+    pub(in crate::app) likes: Vec<LikePage>,
     /// Posts whose earlier versions to read.
     pub(in crate::app) versions: Vec<PostId>,
     /// Periods for which to read daily visitor counts: the newest day and the number of days of each.
@@ -46,6 +51,8 @@ pub(in crate::app) struct Found {
     pub(in crate::app) counts: Result<Vec<u64>, Error>,
     /// The requested pages of referrers, in the order of the request.
     pub(in crate::app) referrers: Result<Vec<EntryPage>, Error>,
+    /// The requested pages of likes, in the order of the request.
+    pub(in crate::app) likes: Result<Vec<Page<Like>>, Error>,
     /// The earlier versions of the requested posts, newest first; none for posts that were never edited.
     pub(in crate::app) versions: Result<HashMap<PostId, Vec<EarlierVersion>>, Error>,
     /// The visitor counts of each requested period, by newest day and number of days.
@@ -54,16 +61,18 @@ pub(in crate::app) struct Found {
 
 impl App {
     /// Queries the archive. Makes one query for all posts, one for all ranges, one for all counts, one for all pages of
-    /// referrers and one for all earlier versions, if any, plus one per period of visitor counts.
+    /// referrers, one for all pages of likes and one for all earlier versions, if any, plus one per period of visitor
+    /// counts.
     pub(in crate::app) async fn ask_archive(&self, wanted: Wanted) -> Found {
-        let Wanted { mut ids, ranges, counts, referrers, versions, visits } = wanted;
-        let is_empty = ids.is_empty() && ranges.is_empty() && counts.is_empty();
+        let Wanted { mut ids, ranges, counts, referrers, likes, versions, visits } = wanted;
+        let is_empty = ids.is_empty() && ranges.is_empty() && counts.is_empty() && likes.is_empty();
         if is_empty && referrers.is_empty() && versions.is_empty() && visits.is_empty() {
             return Found {
                 posts: Ok(HashMap::new()),
                 ranges: Ok(Vec::new()),
                 counts: Ok(Vec::new()),
                 referrers: Ok(Vec::new()),
+                likes: Ok(Vec::new()),
                 versions: Ok(HashMap::new()),
                 visits: HashMap::new(),
             };
@@ -76,11 +85,11 @@ impl App {
             let (posts, ranges) = (self.archived_posts(&ids), self.archived_ranges(&ranges));
             let (counts, referrers) =
                 (self.archived_counts_within(&counts), self.archived_referrers(&referrers));
-            let versions = self.archived_versions(&versions);
-            join(join5(posts, ranges, counts, referrers, visits), versions).await
+            let (likes, versions) = (self.archived_likes(&likes), self.archived_versions(&versions));
+            join3(join5(posts, ranges, counts, referrers, visits), likes, versions).await
         };
-        let ((posts, ranges, counts, referrers, visits), versions) = Box::pin(asked).await;
-        Found { posts, ranges, counts, referrers, versions, visits }
+        let ((posts, ranges, counts, referrers, visits), likes, versions) = Box::pin(asked).await;
+        Found { posts, ranges, counts, referrers, likes, versions, visits }
     }
 
     async fn archived_visits(&self, days: Vec<(Day, usize)>) -> HashMap<(Day, usize), Visits> {
@@ -118,6 +127,13 @@ impl App {
             return Ok(Vec::new());
         }
         Ok(self.archive().await?.referrers(pages).await?)
+    }
+
+    async fn archived_likes(&self, pages: &[LikePage]) -> Result<Vec<Page<Like>>, Error> {
+        if pages.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.archive().await?.likes(pages).await?)
     }
 
     async fn archived_versions(

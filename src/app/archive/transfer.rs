@@ -11,15 +11,23 @@ use crate::archive::post::Row;
 use crate::archive::write::Lists;
 use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
+use crate::model::like::Like;
 use crate::model::post::Post;
 use crate::model::referrer::{EntryList, ReferrerEntry};
 use crate::store::batch::Batch;
+use crate::store::compact::NEWEST;
 use crate::store::moving::{self, Entry, Outcome};
 use crate::store::post::{self, DeletedPost, Record};
-use crate::store::{edit, referrer};
+use crate::store::tree::Shard;
+use crate::store::{edit, like, referrer};
 
 /// Maximum number of entries of a list of referrers that one command reads.
 const PORTION: usize = 10_000;
+/// Maximum number of likes of a post that is archived, and of all posts of a batch. A post with more likes stays in
+/// Redis.
+const MOST_LIKES: u64 = 50_000;
+/// Number of shards of likes that are read, or deleted, together.
+const SHARDS: usize = 250;
 
 /// The records of a batch, grouped by the work they need.
 #[derive(Default)]
@@ -33,6 +41,31 @@ struct Records {
     /// Tombstones that the archive already has.
     settled: Vec<(PostId, UserId)>,
     missing: Vec<PostId>,
+    /// Live posts with more than [`MOST_LIKES`].
+    large: HashSet<PostId>,
+    /// Live posts with likes for which the batch has no room. They stay in the mover's list for the next turn.
+    waiting: HashSet<PostId>,
+}
+
+impl Records {
+    /// Leaves out live posts with too many likes.
+    fn limit_likes(&mut self) {
+        let Self { live, large, waiting, .. } = self;
+        let mut room = MOST_LIKES;
+        live.retain(|post| {
+            let likes = post.details.counts.likes();
+            let left_out = match likes {
+                _ if likes > MOST_LIKES => &mut *large,
+                _ if likes > room => &mut *waiting,
+                _ => {
+                    room -= likes;
+                    return true;
+                }
+            };
+            left_out.insert(post.id);
+            false
+        });
+    }
 }
 
 /// The outcome of comparing a batch with the archive.
@@ -63,10 +96,11 @@ impl App {
         let mut all = Outcome::default();
         for entry in entries {
             match self.move_posts(&[*entry]).await {
-                Ok(Outcome { archived, unmovable, changed, settled }) => {
+                Ok(Outcome { archived, unmovable, changed, large, settled }) => {
                     all.archived.extend(archived);
                     all.unmovable.extend(unmovable);
                     all.changed.extend(changed);
+                    all.large.extend(large);
                     all.settled.extend(settled);
                 }
                 Err(error) if error.is_about_data() => {
@@ -102,9 +136,11 @@ impl App {
 
         let mut outcome = Outcome::default();
         let archived: HashSet<PostId> = records.live.iter().map(|post| post.id).collect();
-        for &entry in entries {
+        for &entry in entries.iter().filter(|entry| !records.waiting.contains(&entry.post)) {
             let id = entry.post;
-            if verdict.changed.contains(&id) {
+            if records.large.contains(&id) {
+                outcome.large.push(entry);
+            } else if verdict.changed.contains(&id) {
                 outcome.changed.push(entry);
             } else if verdict.unmovable.contains(&id) {
                 outcome.unmovable.push(entry.to_string());
@@ -134,10 +170,12 @@ impl App {
                 Record::Missing | Record::Revoked { .. } => records.missing.push(id),
             }
         }
+        records.limit_likes();
         // The lists after the records: a list that changes in between is not dropped with its record.
         records.lists = Lists {
             entries: self.read_lists(&records.live).await?,
             versions: self.read_versions(&records.live).await?,
+            likes: self.read_likes(&records.live).await?,
         };
         Ok(records)
     }
@@ -181,6 +219,64 @@ impl App {
         Ok(versions)
     }
 
+    /// Reads the likes of these posts: the newest, and then the others, level by level. Makes no round trip for posts
+    /// without likes; otherwise one, or more for posts with many likes.
+    async fn read_likes(&self, posts: &[Post]) -> Result<Vec<(PostId, Like)>, Error> {
+        let liked: Vec<&Post> = posts.iter().filter(|post| post.details.counts.likes() > 0).collect();
+        let newest = liked.iter().map(|post| like::numbered(self.keys(), post.id));
+        let newest = self.send_all("move: likes", newest).await?;
+        let (mut likes, mut open) = (Vec::new(), Vec::new());
+        for (post, newest) in liked.into_iter().zip(newest) {
+            if post.details.counts.likes() > newest.len() as u64 {
+                open.push((post.id, Shard::ROOT));
+            }
+            likes.extend(newest.into_iter().map(|like| (post.id, like)));
+        }
+        // A member may move to another shard in the meantime. The post has another version then, but is written first.
+        let mut read: HashSet<(PostId, UserId)> =
+            likes.iter().map(|(post, like): &(PostId, Like)| (*post, like.member)).collect();
+        while !open.is_empty() {
+            let together = open.split_off(open.len().saturating_sub(SHARDS));
+            for ((post, shard), elements) in self.read_shards(together).await? {
+                open.extend(shard.below(&elements).into_iter().map(|shard| (post, shard)));
+                let members = elements.into_iter().filter_map(UserId::new);
+                let members = members.filter(|member| read.insert((post, *member)));
+                likes.extend(members.map(|member| (post, like::unnumbered(member))));
+            }
+        }
+        Ok(likes)
+    }
+
+    /// Reads the elements of these shards of likes. Makes one round trip.
+    async fn read_shards(
+        &self,
+        shards: Vec<(PostId, Shard)>,
+    ) -> Result<impl Iterator<Item = ((PostId, Shard), Vec<u64>)> + use<>, Error> {
+        let read = shards.iter().map(|&(post, shard)| like::elements(self.keys(), post, shard));
+        let elements = self.send_all("move: shards", read).await?;
+        Ok(shards.into_iter().zip(elements))
+    }
+
+    /// Deletes what is left of the likes of posts without a live record, which is deleted without its shards. An
+    /// interrupted call can be repeated, because no shard is deleted before those below it.
+    pub(in crate::app) async fn sweep_likes(&self, posts: impl Iterator<Item = PostId>) -> Result<(), Error> {
+        let mut open: Vec<(PostId, Shard)> = posts.map(|post| (post, Shard::ROOT)).collect();
+        let mut found = Vec::new();
+        while !open.is_empty() {
+            let together = open.split_off(open.len().saturating_sub(SHARDS));
+            for ((post, shard), elements) in self.read_shards(together).await? {
+                open.extend(shard.below(&elements).into_iter().map(|shard| (post, shard)));
+                found.extend((!elements.is_empty()).then_some((post, shard)));
+            }
+        }
+        found.reverse();
+        for shards in found.chunks(SHARDS) {
+            let delete = |&(post, shard): &(PostId, Shard)| like::delete_shard(self.keys(), post, shard);
+            self.send_all("move: sweep", shards.iter().map(delete)).await?;
+        }
+        Ok(())
+    }
+
     /// Replaces these posts' records with tombstones. Either the posts were deleted after step 2, or Redis
     /// lost the deletions with its latest writes. The posts are postponed.
     async fn erase_again(&self, deleted: &[(PostId, UserId)]) -> Result<(), Error> {
@@ -200,21 +296,26 @@ impl App {
         Ok(())
     }
 
-    /// Runs step 5: deletes unchanged records, and lets tombstones expire.
+    /// Runs step 5: deletes unchanged records, and what is left of the likes of these and of posts without a live
+    /// record; then lets tombstones expire.
     async fn drop_records(&self, records: &Records, verdict: &mut Verdict) -> Result<(), Error> {
         let mut batch = Batch::new("move: drop");
-        let is_sure = |id: &PostId| !verdict.unmovable.contains(id) && !verdict.changed.contains(id);
         let drop = |post: &Post| (post.id, batch.push(post::drop(self.keys(), post)));
-        let dropped: Vec<_> = records.live.iter().filter(|post| is_sure(&post.id)).map(drop).collect();
-        let settle = |&(id, _): &(PostId, UserId)| batch.push(post::settle_tombstone(self.keys(), id));
-        let settled = verdict.gone.iter().map(settle).collect();
+        let dropped: Vec<_> =
+            records.live.iter().filter(|post| is_dropped(post.id, verdict)).map(drop).collect();
         let mut replies = batch.send(self.store()).await?;
         for (id, ticket) in dropped {
             if !replies.take(ticket)? {
                 verdict.changed.insert(id);
             }
         }
-        replies.take_all(settled)?;
+        let has_shards =
+            |post: &&Post| post.details.counts.likes_ever() > NEWEST as u64 && is_dropped(post.id, verdict);
+        let dropped = records.live.iter().filter(has_shards).map(|post| post.id);
+        let gone = verdict.gone.iter().map(|(id, _)| *id);
+        self.sweep_likes(dropped.chain(gone).chain(records.missing.iter().copied())).await?;
+        let settle = |&(id, _): &(PostId, UserId)| post::settle_tombstone(self.keys(), id);
+        self.send_all("move: settle", verdict.gone.iter().map(settle)).await?;
         Ok(())
     }
 
@@ -225,6 +326,11 @@ impl App {
         self.send_all("move: gone", by_author(gone).into_iter().map(forget)).await?;
         Ok(())
     }
+}
+
+/// Returns true if the record of a live post is deleted: it is in the archive, and has not changed.
+fn is_dropped(post: PostId, verdict: &Verdict) -> bool {
+    !verdict.unmovable.contains(&post) && !verdict.changed.contains(&post)
 }
 
 /// Runs step 4: compares the archive's rows with the records.

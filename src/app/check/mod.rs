@@ -6,14 +6,15 @@
 //! reads suspect data again before it counts a fault. An operation with an intent is in progress, and is not a fault.
 
 mod activity;
-mod bookmark;
 mod boundary;
 mod cold;
 mod conversion;
 mod edge;
 mod entry;
 mod finding;
+mod like;
 mod name;
+mod reaction;
 mod referral;
 mod state;
 mod subject;
@@ -74,10 +75,12 @@ findings! {
     /// Replies and quotes that are missing from the list of the post that they refer to, and entries that no post
     /// accounts for.
     WrongReferrals: "wrong replies and quotes", Fault;
-    /// Posts with a wrong number of replies or quotes.
+    /// Posts with a wrong number of replies, quotes or likes.
     MiscountedReferrals: "replies and quotes miscounted", Fault;
-    /// Users whose set of bookmarks has a wrong order, tree or number of members.
-    WrongBookmarks: "wrong sets of bookmarks", Fault;
+    /// Likes whose mirror differs from their truth.
+    TornLikes: "one-sided likes", Fault;
+    /// Sets of likes and of bookmarks with a wrong order, tree or number of members.
+    WrongReactions: "wrong sets of likes and bookmarks", Fault;
     /// Unfinished operations, which are not faults.
     Unfinished: "operations in progress", Count;
 }
@@ -106,9 +109,9 @@ impl App {
     }
 
     /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names and subjects, their lists of
-    /// follows and requests, their blocks, the ties of their mutes, their bookmarks, their archived post counts, the
-    /// creation times and visibilities of their hot posts, and the replies and quotes of these. With `repair`, repairs
-    /// faults.
+    /// follows and requests, their blocks, the ties of their mutes, their likes and bookmarks, their archived post
+    /// counts, the creation times and visibilities of their hot posts, and the replies, quotes and likes of these. With
+    /// `repair`, repairs faults.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
         let accounts = self.accounts(&ids).await?.into_iter().flatten();
@@ -123,8 +126,9 @@ impl App {
         findings += self.check_activities(&existing, repair).await?;
         findings += self.check_boundaries(&existing, repair).await?;
         findings += self.check_ties(&existing, repair).await?;
-        findings[Finding::WrongBookmarks] += self.check_bookmarks(&existing, repair).await?;
         findings += self.check_posts(&ids, repair).await?;
+        // After the posts: what a repair takes from these is written again.
+        findings += self.check_reactions(&existing, repair).await?;
         Ok(findings)
     }
 

@@ -22,6 +22,7 @@ use crate::app::check::entry::{Fault, List};
 use crate::app::check::state::{State, Storage, TOGETHER};
 use crate::app::check::{Finding, Findings};
 use crate::app::error::{Broken, Error};
+use crate::app::post::like::Liking;
 use crate::archive::error::Error as ArchiveError;
 use crate::archive::referrer::EntryPortion;
 use crate::model::attachment::{AttachmentCounts, ReferrerKind};
@@ -73,24 +74,31 @@ impl Scope {
 
 /// What others are doing, which is no fault.
 #[derive(Default)]
-struct InProgress {
+pub(super) struct InProgress {
     /// Posts that are being published or deleted, and those whose entries are being settled.
     posts: HashSet<PostId>,
-    /// Users with whose accounts the entries of their posts are being made to agree.
+    /// Likes that are being written.
+    likings: HashSet<Liking>,
+    /// Users with whose accounts the entries of their posts, and their likes, are being made to agree.
     authors: HashSet<UserId>,
     /// True if there may be further authors, because there are too many to read.
     has_more_authors: bool,
 }
 
 impl InProgress {
-    fn extend(&mut self, other: Self) {
+    pub(super) fn extend(&mut self, other: Self) {
         self.posts.extend(other.posts);
+        self.likings.extend(other.likings);
         self.authors.extend(other.authors);
         self.has_more_authors |= other.has_more_authors;
     }
 
     fn has_author(&self, author: UserId) -> bool {
         self.has_more_authors || self.authors.contains(&author)
+    }
+
+    pub(super) fn has_liking(&self, liking: Liking) -> bool {
+        self.has_author(liking.user) || self.likings.contains(&liking) || self.posts.contains(&liking.post)
     }
 }
 
@@ -126,7 +134,7 @@ impl App {
         after: u64,
         repair: bool,
     ) -> Result<(Findings, Option<u64>), Error> {
-        let targets = self.archive().await?.referred_after(after, TOGETHER).await?;
+        let targets = self.archive().await?.listed_after(after, TOGETHER).await?;
         let states = self.states(&targets).await?;
         let is_left_out = |target: &&PostId| {
             states[*target].live_in(Storage::Archive).is_some_and(|post| is_unchanged(&post.details))
@@ -146,6 +154,7 @@ impl App {
     async fn check_referrals(&self, scope: Scope, posts: &[PostId], repair: bool) -> Result<Findings, Error> {
         let mut findings = Findings::default();
         for posts in posts.chunks(TOGETHER) {
+            findings += self.check_likes_at(scope.storage(), posts, repair).await?;
             let (faults, in_progress) = self.lasting_faults(scope, posts).await?;
             for fault in &faults {
                 match fault.referral() {
@@ -187,13 +196,15 @@ impl App {
     }
 
     /// Reads what others are doing.
-    async fn in_progress(&self) -> Result<InProgress, Error> {
-        let operations = self.unfinished().await?;
-        let post = |operation| match operation {
-            Operation::Refer { post, .. } | Operation::Delete { post, .. } => Some(post),
-            _ => None,
-        };
-        let mut posts: HashSet<PostId> = operations.into_iter().filter_map(post).collect();
+    pub(super) async fn in_progress(&self) -> Result<InProgress, Error> {
+        let (mut posts, mut likings) = (HashSet::new(), HashSet::new());
+        for operation in self.unfinished().await? {
+            match operation {
+                Operation::Refer { post, .. } | Operation::Delete { post, .. } => drop(posts.insert(post)),
+                Operation::Like { user, post } => drop(likings.insert(Liking { user, post })),
+                _ => {}
+            }
+        }
         for start in (0..).step_by(NOTES) {
             let notes = draft::publishing(self.keys(), start, NOTES);
             let notes = notes.send("check: publishing", self.store()).await?;
@@ -206,7 +217,7 @@ impl App {
         let jobs = jobs.send("check: jobs", self.store()).await?;
         let has_more_authors = jobs.len() == JOBS;
         let authors = jobs.into_iter().map(|(job, _)| job.user).collect();
-        Ok(InProgress { posts, authors, has_more_authors })
+        Ok(InProgress { posts, likings, authors, has_more_authors })
     }
 
     /// Returns the faults of those of these posts that are in the storage of the scope.
@@ -214,14 +225,19 @@ impl App {
         let storage = scope.storage();
         let states = self.states(posts).await?;
         let posts: Vec<&Post> = states.values().filter_map(|state| state.live_in(storage)).collect();
+        let mut miscounted = match storage {
+            _ if posts.is_empty() => HashSet::new(),
+            Storage::Redis => self.with_miscounted_likes(&posts).await?,
+            Storage::Archive => self.with_miscounted_archived_likes(&posts).await?,
+        };
         let mut faults = match scope {
             Scope::Hot | Scope::Archived => self.missing(&posts).await?,
             Scope::ArchivedLists => HashSet::new(),
         };
         let (with_lists, without) = self.divide(scope, posts).await?;
-        let is_miscounted = |post: &&Post| post.details.counts != AttachmentCounts::default();
-        let mut miscounted: HashSet<PostId> =
-            without.into_iter().filter(is_miscounted).map(|post| post.id).collect();
+        let is_miscounted =
+            |post: &&Post| ReferrerKind::ALL.iter().any(|kind| post.details.counts.of(*kind) > 0);
+        miscounted.extend(without.into_iter().filter(is_miscounted).map(|post| post.id));
         for list in self.lists(storage, &with_lists).await? {
             let target = list.of.target;
             let details = states[&target].live_in(storage).map(|post| &post.details);
@@ -238,6 +254,15 @@ impl App {
             }
         }
         Ok(faults)
+    }
+
+    /// Returns those of these archived posts that have another number of likes than is stored.
+    async fn with_miscounted_archived_likes(&self, posts: &[&Post]) -> Result<HashSet<PostId>, Error> {
+        let ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
+        let counts = self.archive().await?.like_counts(&ids).await?;
+        let is_wrong =
+            |post: &&&Post| post.details.counts.likes() != counts.get(&post.id).copied().unwrap_or(0);
+        Ok(posts.iter().filter(is_wrong).map(|post| post.id).collect())
     }
 
     /// Returns the entries of these posts that are missing from the lists of others.
@@ -333,7 +358,19 @@ impl App {
         Ok(())
     }
 
-    /// Corrects the numbers of a post's listed entries, unless they keep changing or cannot be known.
+    /// Returns the number of users who like a post; `None` if it cannot be known.
+    async fn likes_at(&self, storage: Storage, post: PostId) -> Result<Option<u64>, Error> {
+        match storage {
+            Storage::Redis => self.number_of_likes(post).await,
+            Storage::Archive => {
+                let counts = self.archive().await?.like_counts(&[post]).await?;
+                Ok(Some(counts.get(&post).copied().unwrap_or(0)))
+            }
+        }
+    }
+
+    /// Corrects the numbers of a post's listed entries, and of its likes, unless they keep changing or cannot be known.
+    /// Those of a hot post are also written if its details are right: the number of its likes is stored twice.
     async fn count_again(&self, storage: Storage, target: PostId) -> Result<(), Error> {
         for _ in 0..ATTEMPTS {
             let states = self.states(&[target]).await?;
@@ -347,7 +384,9 @@ impl App {
                 };
                 *right.counts.of_mut(kind) = length;
             }
-            if right == *read {
+            let Some(likes) = self.likes_at(storage, target).await? else { return Ok(()) };
+            right.counts.correct_likes(likes);
+            if right == *read && storage == Storage::Archive {
                 return Ok(());
             }
             right.version += 1;

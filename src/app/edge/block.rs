@@ -120,6 +120,6 @@ impl App {
         let back = self.write_sessions(other, "block: mirror", mirror).await?;
         let one = (Edge { follower: user, followee: other }, follow);
         let other = (Edge { follower: other, followee: user }, back);
-        self.mirror_until_equal(vec![one, other], deadline).await
+        self.mirror_until_equal(vec![one, other], deadline).await.map(drop)
     }
 }

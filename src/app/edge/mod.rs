@@ -283,7 +283,7 @@ impl App {
         let end = async || {
             let ends = edges.into_iter().map(|edge| (edge, edge.end(self))).collect();
             let seen = self.change_truths("edge: truth", ends, &deadline).await?;
-            self.mirror_until_equal(seen, &deadline).await
+            self.mirror_until_equal(seen, &deadline).await.map(drop)
         };
         self.under_intents(&intents, &deadline, end).await
     }

@@ -6,6 +6,7 @@ pub mod bookmark;
 pub(in crate::app) mod delete;
 mod edit;
 pub use self::edit::EditRequest;
+pub(in crate::app) mod like;
 mod own;
 mod publish;
 pub use self::publish::PublishRequest;

@@ -35,8 +35,8 @@ use crate::store::Feature;
 use crate::store::batch::Batch;
 use crate::store::command::Command;
 use crate::store::intent::Operation;
-use crate::store::post::{self, ReadPost, Record};
-use crate::store::referrer::{self, Referred};
+use crate::store::post::{self, Attached, ReadPost, Record};
+use crate::store::referrer;
 use crate::store::user::{self, ReadUser};
 
 /// Number of entries of archived posts that are written concurrently.
@@ -107,12 +107,12 @@ impl Mirrored for Referring {
         let entries: Vec<(Referral, Option<EntryKind>)> = entries.collect();
         let write = |(referral, entry): &(Referral, _)| referrer::refer(app.keys(), referral, *entry);
         let outcomes = app.send_all("post: refer", entries.iter().map(write)).await?;
-        let without_original = |((referral, entry), outcome): ((Referral, _), Referred)| async move {
+        let without_original = |((referral, entry), outcome): ((Referral, _), Attached)| async move {
             let is_entered = match outcome {
-                Referred::Done => true,
-                Referred::Deleted => false,
+                Attached::Done => true,
+                Attached::Deleted => false,
                 // Without a live row, that post is deleted, and its lists with it.
-                Referred::Missing => app.archive().await?.refer(&referral, entry).await?,
+                Attached::Missing => app.archive().await?.refer(&referral, entry).await?,
             };
             let is_without = referral.kind == ReferrerKind::Repost && !is_entered;
             Ok::<_, Error>(is_without.then_some(referral.referrer))
@@ -183,7 +183,7 @@ impl App {
     ) -> Result<(), Error> {
         let referring: Vec<Operation> = posts.iter().map(|(post, _)| post.operation()).collect();
         match self.mirror_until_equal(posts, deadline).await {
-            Ok(()) => Ok(()),
+            Ok(_) => Ok(()),
             Err(_) => self.record(&self.intents(referring), deadline).await,
         }
     }
@@ -206,7 +206,7 @@ impl App {
             let strays = Referring { post, author, referrals, is_public: true };
             Referring::mirror(self, &[(strays, None)]).await?;
             let referring = self.referring((post, author)).await?;
-            self.mirror_until_equal(referring.into_iter().collect(), &deadline).await
+            self.mirror_until_equal(referring.into_iter().collect(), &deadline).await.map(drop)
         };
         self.under_intents(&self.intents([Operation::Refer { author, post }]), &deadline, redo).await
     }

@@ -16,10 +16,12 @@
 //!
 #![doc = include_str!("README.md")]
 
+mod likes;
 pub mod list;
 mod posts;
 mod referrers;
 pub(super) mod removed;
+pub use self::likes::VisibleLikes;
 pub use self::posts::ShownPost;
 pub use self::referrers::VisibleReferrers;
 

@@ -75,6 +75,20 @@ pub(super) struct UndoRepostInput {
     post_id: ID,
 }
 
+/// Input of `like`.
+#[derive(InputObject)]
+pub(super) struct LikeInput {
+    /// The id of the post to like.
+    post_id: ID,
+}
+
+/// Input of `unlike`.
+#[derive(InputObject)]
+pub(super) struct UnlikeInput {
+    /// The id of the post that the viewer no longer likes.
+    post_id: ID,
+}
+
 /// Input of `bookmark`.
 #[derive(InputObject)]
 pub(super) struct BookmarkInput {
@@ -222,41 +236,40 @@ macro_rules! repost_payload {
 repost_payload!(RepostPayload, "Payload of `repost`.");
 repost_payload!(UndoRepostPayload, "Payload of `undoRepost`.");
 
-/// Payload of `bookmark`.
-pub(super) struct BookmarkPayload(Changed);
+/// Declares the payload of a mutation by which the viewer reacts to a post, with the description of the post.
+macro_rules! reaction_payload {
+    ($name:ident, $description:literal, $post:literal) => {
+        #[doc = $description]
+        pub(super) struct $name(Changed);
 
-/// Payload of `bookmark`.
-#[Object]
-impl BookmarkPayload {
-    /// The bookmarked post; null on failure.
-    async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
-        self.0.load(context).await
-    }
+        #[doc = $description]
+        #[Object]
+        impl $name {
+            #[doc = $post]
+            async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
+                self.0.load(context).await
+            }
 
-    #[graphql(flatten)]
-    #[expect(clippy::unused_async, reason = "the library requires it")]
-    async fn user_errors(&self) -> &UserErrors {
-        &self.0.errors
-    }
+            #[graphql(flatten)]
+            async fn user_errors(&self) -> &UserErrors {
+                &self.0.errors
+            }
+        }
+    };
 }
 
-/// Payload of `removeBookmark`.
-pub(super) struct RemoveBookmarkPayload(Changed);
-
-/// Payload of `removeBookmark`.
-#[Object]
-impl RemoveBookmarkPayload {
-    /// The post; null on failure, or if the viewer can no longer see it.
-    async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
-        self.0.load(context).await
-    }
-
-    #[graphql(flatten)]
-    #[expect(clippy::unused_async, reason = "the library requires it")]
-    async fn user_errors(&self) -> &UserErrors {
-        &self.0.errors
-    }
-}
+reaction_payload!(LikePayload, "Payload of `like`.", "The post after the change; null on failure.");
+reaction_payload!(
+    UnlikePayload,
+    "Payload of `unlike`.",
+    "The post after the change; null on failure, or if the viewer can no longer see it."
+);
+reaction_payload!(BookmarkPayload, "Payload of `bookmark`.", "The bookmarked post; null on failure.");
+reaction_payload!(
+    RemoveBookmarkPayload,
+    "Payload of `removeBookmark`.",
+    "The post; null on failure, or if the viewer can no longer see it."
+);
 
 /// Changes the post in `input.postId`.
 async fn change_post(
@@ -351,6 +364,24 @@ impl PostMutation {
             app.undo_repost(viewer, post).await
         });
         Some(changed.await.map(UndoRepostPayload))
+    }
+
+    /// Likes a post. Idempotent; a repeated like keeps its place.
+    async fn like(&self, context: &Context<'_>, input: LikeInput) -> Option<Result<LikePayload, Error>> {
+        let changed =
+            change_post(context, &input.post_id, async |app, viewer, post| app.like(viewer, post).await);
+        Some(changed.await.map(LikePayload))
+    }
+
+    /// Takes the viewer's like of a post back. Idempotent.
+    async fn unlike(
+        &self,
+        context: &Context<'_>,
+        input: UnlikeInput,
+    ) -> Option<Result<UnlikePayload, Error>> {
+        let changed =
+            change_post(context, &input.post_id, async |app, viewer, post| app.unlike(viewer, post).await);
+        Some(changed.await.map(UnlikePayload))
     }
 
     /// Adds a post to the viewer's bookmarks, which only the viewer sees: up to 5,000. Idempotent; a repeated bookmark

@@ -8,6 +8,7 @@
 //! make a list unreadable by filling it with such entries. So a page is refilled once or twice at most, and then ends:
 //! the cursor at its end is that of the last entry that was looked at.
 
+pub(super) mod like;
 pub(super) mod post;
 pub(super) mod referrer;
 pub(super) mod user;
@@ -16,8 +17,9 @@ use futures::future::try_join;
 
 use crate::app::error::Error;
 use crate::app::visibility::list::VisiblePage;
-use crate::app::visibility::{VisiblePost, VisibleReferrers};
+use crate::app::visibility::{VisibleLikes, VisiblePost, VisibleReferrers, VisibleUser};
 use crate::model::id::PostId;
+use crate::model::like::Like;
 use crate::model::page::{Direction, Page, Stepwise, Window};
 
 /// A page with its nodes, in list order.
@@ -105,6 +107,14 @@ impl Part<PostId, VisiblePost> {
         let VisibleReferrers { posts, outermost, has_previous, has_next, is_exhausted } = found;
         let found = posts.into_iter().map(|post| (post.post.id, post)).collect();
         Self { found, outermost, has_previous, has_next, is_last: is_exhausted }
+    }
+}
+
+impl Part<Like, VisibleUser> {
+    /// Creates a part of the users who like a post.
+    pub(super) fn of_likes(found: VisibleLikes) -> Self {
+        let VisibleLikes { users, outermost, has_previous, has_next } = found;
+        Self { found: users, outermost, has_previous, has_next, is_last: false }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Pages of a user's posts, and of the viewer's bookmarks.
+//! Pages of a user's posts, and of those to which the viewer has reacted.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::graphql::page::{Filled, Part, PartOf, Rows, complete};
 use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Position, Window};
-use crate::model::reaction::Reactions;
+use crate::model::reaction::{ReactionKind, Reactions};
 
 /// The posts of a user to list, and what to read of others'.
 #[derive(Clone, Copy)]
@@ -116,14 +116,15 @@ pub(in crate::graphql) async fn fill_all(
     try_join_all(filled).await
 }
 
-/// The viewer's bookmarks, read part by part.
-pub(in crate::graphql) struct Bookmarks<'a> {
+/// The posts to which the viewer has reacted, read part by part.
+pub(in crate::graphql) struct Reacted<'a> {
     pub(in crate::graphql) scope: &'a Arc<Scope>,
+    pub(in crate::graphql) kind: ReactionKind,
     /// The data to read of the authors, and the viewer's reactions to the posts.
     pub(in crate::graphql) author: UserSelection,
 }
 
-impl Rows for Bookmarks<'_> {
+impl Rows for Reacted<'_> {
     type Entry = Position<PostId>;
     type Position = Position<PostId>;
     type Node = VisiblePost;
@@ -134,7 +135,7 @@ impl Rows for Bookmarks<'_> {
     /// Omits posts that do not exist or are hidden from the viewer.
     async fn part(&self, window: Window<Self::Position>) -> Result<PartOf<Self>, Error> {
         let visible = self.scope.visible();
-        let page = visible.unfiltered_bookmark_page(window).await?;
+        let page = visible.unfiltered_reaction_page(self.kind, window).await?;
         let posts = page.entries.iter().map(|entry| Listed::Id(entry.id)).collect();
         let posts = visible.posts(posts, self.author).await?;
         let found = page.entries.iter().zip(posts).filter_map(|(entry, post)| Some((*entry, post?)));

@@ -11,7 +11,7 @@ use crate::app::error::Error;
 use crate::app::read::Load as _;
 use crate::app::visibility::VisiblePost;
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::ListOf;
+use crate::graphql::cursor::{Likes, ListOf};
 use crate::graphql::directive::{
     CacheControlScope::{Private, Public},
     cache_control, list_size, names,
@@ -22,7 +22,7 @@ use crate::graphql::paging::{Paging, connections};
 use crate::graphql::preloaded::{Json, Leaf, fields, memory, name_of};
 use crate::graphql::selection::Selected;
 use crate::graphql::types::connection::post::{PostListConnection, ReplyOrder};
-use crate::graphql::types::connection::user::RepostConnection;
+use crate::graphql::types::connection::user::{LikeConnection, RepostConnection};
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::segment::Segment;
 use crate::graphql::types::selection::author_selection_of;
@@ -34,7 +34,7 @@ use crate::model::details::References;
 use crate::model::edit::EarlierVersion;
 use crate::model::entity;
 use crate::model::id::{PostId, UserId};
-use crate::model::reaction::Reactions;
+use crate::model::reaction::{ReactionKind, Reactions};
 
 /// Default and maximum number of ancestors of a post.
 const ANCESTORS: usize = 8;
@@ -113,6 +113,14 @@ impl Post {
 impl Post {
     fn references(&self) -> &References {
         &self.record.details.references
+    }
+
+    /// Returns true if the viewer has reacted to the post.
+    async fn has_reacted(&self, kind: ReactionKind) -> Result<bool, Error> {
+        match self.reactions.of(kind) {
+            Some(has_reacted) => Ok(has_reacted),
+            None => self.scope.visible().has_reacted(self.record.id, kind).boxed().await,
+        }
     }
 
     /// Loads a post to which this one refers.
@@ -205,6 +213,8 @@ fields! {
     value quote_count "quoteCount": i32 = |post| number(post.record.details.counts.of(ReferrerKind::Quote));
     /// The number of reposts that everyone sees: those by public accounts.
     value repost_count "repostCount": i32 = |post| number(post.record.details.counts.of(ReferrerKind::Repost));
+    /// The number of likes, without those of users whose accounts are not active. The same for all viewers.
+    value like_count "likeCount": i32 = |post| number(post.record.details.counts.likes());
     resolver "they are loaded" {
         /// True if the viewer has reposted the post; false for an anonymous request; null if temporarily unavailable.
         #[graphql(directive = cache_control::apply(Private))]
@@ -212,20 +222,23 @@ fields! {
             Some(self.scope.visible().has_reposted(self.record.id).boxed().await)
         }
 
+        /// True if the viewer likes the post; false for an anonymous request; null if temporarily unavailable.
+        #[graphql(directive = cache_control::apply(Private))]
+        async fn viewer_has_liked(&self) -> Option<Result<bool, Error>> {
+            Some(self.has_reacted(ReactionKind::Like).await)
+        }
+
         /// True if the post is in the viewer's bookmarks; false for an anonymous request; null if temporarily
         /// unavailable.
         #[graphql(directive = cache_control::apply(Private))]
         async fn viewer_has_bookmarked(&self) -> Option<Result<bool, Error>> {
-            Some(match self.reactions.bookmarked {
-                Some(has_bookmarked) => Ok(has_bookmarked),
-                None => self.scope.visible().has_bookmarked(self.record.id).boxed().await,
-            })
+            Some(self.has_reacted(ReactionKind::Bookmark).await)
         }
 
         #[graphql(flatten)]
         #[expect(clippy::unused_async, reason = "the library requires it")]
         async fn referrers(&self) -> PostReferrers {
-            PostReferrers { scope: Arc::clone(&self.scope), target: self.record.id }
+            PostReferrers { scope: Arc::clone(&self.scope), target: self.record.id, author: self.record.author }
         }
 
         /// The progress of delivering the post to followers; null unless the viewer is the author.
@@ -254,7 +267,10 @@ fields! {
                 }
             })
         }
-    }    source "viewerHasBookmarked" = |_| memory(|post: &Self, json| json.value(&post.reactions.bookmarked?));
+    }
+    source "viewerHasLiked" = |_| memory(|post: &Self, json| json.value(&post.reactions.of(ReactionKind::Like)?));
+    source "viewerHasBookmarked" =
+        |_| memory(|post: &Self, json| json.value(&post.reactions.of(ReactionKind::Bookmark)?));
 }
 
 /// An earlier version of a post.
@@ -278,10 +294,11 @@ impl PostEdit {
     }
 }
 
-/// The posts that refer to a post, as connections.
+/// The posts that refer to a post, and the users who like it, as connections.
 struct PostReferrers {
     scope: Arc<Scope>,
     target: PostId,
+    author: UserId,
 }
 
 impl PostReferrers {
@@ -316,6 +333,14 @@ connections! {
         async fn reposted_by(&self, context, paging) -> RepostConnection {
             let list = ListOf { kind: ReferrerKind::Repost, owner: self.target };
             RepostConnection::load(&self.scope, list, &paging, &Selected::of(context)).await
+        }
+
+        /// The users who like the post, the newest 128 likes first; the others in no particular order. Users hidden
+        /// from the viewer are left out; users with private accounts are listed only to their followers, to the author
+        /// of the post, and to themselves.
+        async fn liked_by(&self, context, paging) -> LikeConnection {
+            let list = ListOf { kind: Likes, owner: self.target };
+            LikeConnection::load(&self.scope, list, self.author, &paging, &Selected::of(context)).await
         }
     }
 }

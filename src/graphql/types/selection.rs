@@ -3,7 +3,7 @@
 use crate::app::visibility::UserSelection;
 use crate::graphql::selection::Selected;
 use crate::graphql::types::user::User;
-use crate::model::reaction::ReactionSelection;
+use crate::model::reaction::{ReactionKind, ReactionSelection};
 use crate::model::user::UserFields;
 
 /// Returns the data that this selection of a connection of posts needs of their authors, and of the viewer's reactions
@@ -15,8 +15,10 @@ pub(in crate::graphql) fn author_selection(connection: &Selected<'_>) -> UserSel
 /// Returns the data that these selections of posts need of their authors, and of the viewer's reactions to the posts.
 pub(in crate::graphql) fn author_selection_of(posts: &[Selected<'_>]) -> UserSelection {
     let authors: Vec<_> = posts.iter().map(|post| post.field("author")).collect();
-    let bookmarked = posts.iter().any(|post| post.field("viewerHasBookmarked").exists());
-    UserSelection { reactions: ReactionSelection { bookmarked }, ..user_selection(&authors) }
+    let is_selected = |field: &str| posts.iter().any(|post| post.field(field).exists());
+    let kinds = [("viewerHasLiked", ReactionKind::Like), ("viewerHasBookmarked", ReactionKind::Bookmark)];
+    let selected = kinds.into_iter().filter(|(field, _)| is_selected(field)).map(|(_, kind)| kind);
+    UserSelection { reactions: ReactionSelection::of(selected), ..user_selection(&authors) }
 }
 
 /// Returns the user data that these selections of one user need in total. Conditional fields count as selected: loading

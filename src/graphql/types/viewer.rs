@@ -13,7 +13,7 @@ use crate::app::session::Sessions;
 use crate::app::viewer::SignedIn;
 use crate::app::visibility::list::OwnList;
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{Bookmarks, ListOf};
+use crate::graphql::cursor::ListOf;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost, list_size};
 use crate::graphql::entries::Entries;
 use crate::graphql::id::GlobalId;
@@ -29,6 +29,7 @@ use crate::graphql::types::user::User;
 use crate::graphql::types::visit::Audience;
 use crate::model;
 use crate::model::id::UserId;
+use crate::model::reaction::ReactionKind;
 
 /// The signed-in user who sent the request.
 pub(in crate::graphql) struct Viewer {
@@ -172,6 +173,16 @@ impl ViewerLists {
         let list = ListOf { kind, owner: self.owner };
         UserConnection::load(&self.scope, list, &paging, &Selected::of(context)).await
     }
+
+    async fn reacted(
+        &self,
+        context: &Context<'_>,
+        kind: ReactionKind,
+        paging: Paging,
+    ) -> Result<PostListConnection, Error> {
+        let list = ListOf { kind, owner: self.owner };
+        PostListConnection::load_reacted(&self.scope, list, &paging, &Selected::of(context)).await
+    }
 }
 
 connections! {
@@ -198,8 +209,12 @@ connections! {
 
         /// The viewer's bookmarks, newest first: at most 5,000. Deleted and hidden posts are left out.
         async fn bookmarks(&self, context, paging) -> PostListConnection {
-            let list = ListOf { kind: Bookmarks, owner: self.owner };
-            PostListConnection::load_bookmarks(&self.scope, list, &paging, &Selected::of(context)).await
+            self.reacted(context, ReactionKind::Bookmark, paging).await
+        }
+
+        /// The posts that the viewer likes, newest like first: the newest 5,000. Deleted and hidden posts are left out.
+        async fn likes(&self, context, paging) -> PostListConnection {
+            self.reacted(context, ReactionKind::Like, paging).await
         }
     }
 }

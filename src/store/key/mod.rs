@@ -21,6 +21,7 @@ use crate::model::attachment::ReferrerKind;
 use crate::model::clock::Day;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
+use crate::model::reaction::ReactionKind;
 use crate::model::referrer::EntryKind;
 use crate::model::relation::Side;
 use crate::model::subject::Subject;
@@ -433,6 +434,15 @@ impl Keys {
         }
     }
 
+    /// Returns the key of the posts to which a user has reacted.
+    #[must_use]
+    pub fn reacted(&self, user: UserId, kind: ReactionKind) -> Key<OrderedSet> {
+        match kind {
+            ReactionKind::Like => self.liked(user),
+            ReactionKind::Bookmark => self.bookmarks(user),
+        }
+    }
+
     /// Returns the key of a page of users, and the keys of its intersections with `following` and
     /// `followers`.
     #[must_use]
@@ -549,7 +559,8 @@ mod tests {
             head.contains("-> Key<") || head.contains("-> [Key<")
         });
         let keys: Vec<&str> = keys.map(|function| function.split(['(', '<']).next().unwrap()).collect();
-        let built_by_others = ["names_with", "subjects_with", "of_user", "list", "find", "entries"];
+        let built_by_others =
+            ["names_with", "subjects_with", "of_user", "list", "reacted", "find", "entries"];
         assert_eq!(keys, built_by_others, "a key that no other method builds has a row in the table");
     }
 }

@@ -192,9 +192,15 @@ keys! {
             Deletion("with the repost"), Unchecked("changes in the same step as `posts`"),
             Footprint("repost"), Export("post");
 
+        /// Posts that user 7 likes: the source of truth for a like.
+        liked() -> OrderedSet = "ff:{u7}:liked",
+            Deletion("with the like"), Check("one-sided likes"), Check("wrong sets of likes and bookmarks"),
+            Footprint("like"), Export("like");
+
         /// Posts that user 7 has bookmarked.
         bookmarks() -> OrderedSet = "ff:{u7}:bookmarks",
-            Limit("5,000 bookmarks"), Check("wrong sets of bookmarks"), Footprint("bookmark"), Export("bookmark");
+            Limit("5,000 bookmarks"), Check("wrong sets of likes and bookmarks"),
+            Footprint("bookmark"), Export("bookmark");
 
         /// Hot posts of user 7, in descending order of id.
         posts() -> List = "ff:{u7}:posts",
@@ -264,7 +270,7 @@ keys! {
         /// Times that user 7 may make the account private or public.
         privacy_of() -> Bucket = "ff:{u7}:privacy", Expiry("once full");
 
-        /// Times that user 7 may bookmark a post.
+        /// Times that user 7 may like or bookmark a post.
         reactions_of() -> Bucket = "ff:{u7}:react", Expiry("once full");
 
         /// Reports that user 7 may send.
@@ -304,6 +310,13 @@ keys! {
         /// in the format of [`EarlierVersion`](crate::model::edit::EarlierVersion); missing if the post was never
         /// edited.
         edits() -> List = "ff:{p9}:edits", Limit("20 versions"), Sole, Footprint("earlier version");
+
+        /// Users who like post 9, while post 9 has a record: the mirror. The newest are scored by the number of the
+        /// like: its position among all likes that the post ever had, from 1.
+        likes() -> CompactSet = "ff:{p9}:likes",
+            Deletion("with the like or the record"), Check("one-sided likes"),
+            Check("wrong sets of likes and bookmarks"), Check("replies and quotes miscounted"),
+            Footprint("like of a hot post");
     }
 
     in Fanout(partition: u32) {
@@ -344,7 +357,8 @@ keys! {
         /// post may occur more than once.
         pending() -> List = "ff:{a}:pending", Deletion("once archived"), Resumed;
 
-        /// Posts that changed while they were archived, by the time from which movers take them again.
+        /// Posts that changed while they were archived, and those with too many likes, by the time from which movers
+        /// take them again.
         postponed() -> SortedSet = "ff:{a}:postponed", Deletion("once archived"), Resumed;
 
         /// Posts taken by this mover.

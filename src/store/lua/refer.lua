@@ -28,5 +28,5 @@ for number = 1, 3 do
   if number == 1 then change = changed end
 end
 -- A change of kind raises the version as well: otherwise, a mover would keep the old kind.
-if is_changed then change_details(KEYS[1], tonumber(ARGV[4]), change) end
+if is_changed then change_details(KEYS[1], { [tonumber(ARGV[4])] = change }) end
 return 'done'

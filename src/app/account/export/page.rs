@@ -6,6 +6,7 @@
 //!
 //! Lists contain the users whom the owner sees in them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::app::App;
@@ -25,12 +26,15 @@ use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, InListOrder as _, Position, Window};
 use crate::model::post::Post;
+use crate::model::reaction::ReactionKind;
 use crate::model::recovery::Recovery;
 use crate::model::region::Residence;
 use crate::model::relation::{ListKind, Mute};
 use crate::model::session::{Session, SessionId};
 use crate::model::user::{User, UserFields};
 use crate::store::batch::Batch;
+use crate::store::ordered;
+use crate::store::tree::Shard;
 use crate::store::{account, user};
 
 /// Maximum number of records on a page.
@@ -49,8 +53,10 @@ pub enum Records {
     Own(OwnList),
     /// Posts.
     Posts,
-    /// Bookmarks.
-    Bookmarks,
+    /// Posts to which the owner has reacted.
+    Reactions(ReactionKind),
+    /// Liked posts that are no longer among the likes whose order is known.
+    OlderLikes,
 }
 
 macro_rules! sections {
@@ -96,7 +102,12 @@ sections! {
     /// The owner's posts.
     Posts = "post", Records::Posts;
     /// The owner's bookmarks, also of posts that are deleted or hidden from the owner.
-    Bookmarks = "bookmark", Records::Bookmarks;
+    Bookmarks = "bookmark", Records::Reactions(ReactionKind::Bookmark);
+    /// The newest of the owner's likes, also of posts that are deleted or hidden from the owner.
+    Likes = "like", Records::Reactions(ReactionKind::Like);
+    /// All other likes of the owner, in no particular order. One that was among the newest while these were read may be
+    /// listed twice.
+    OlderLikes = "like", Records::OlderLikes;
 }
 
 impl Section {
@@ -143,9 +154,16 @@ impl ExportPosition {
         }
     }
 
-    fn bookmark(self) -> Option<Position<PostId>> {
+    fn older_like(self) -> OlderLike {
         match self.after {
-            Some(SectionPosition::Bookmark(position)) => Some(position),
+            Some(SectionPosition::OlderLike(position)) => position,
+            _ => OlderLike { shard: Shard::ROOT, after: None },
+        }
+    }
+
+    fn reaction(self) -> Option<Position<PostId>> {
+        match self.after {
+            Some(SectionPosition::Reaction(position)) => Some(position),
             _ => None,
         }
     }
@@ -160,8 +178,38 @@ pub enum SectionPosition {
     User(Position),
     /// A post.
     Post(PostId),
-    /// A bookmark.
-    Bookmark(Position<PostId>),
+    /// A reaction.
+    Reaction(Position<PostId>),
+    /// A like whose time is not known.
+    OlderLike(OlderLike),
+}
+
+/// A position among the likes whose times are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OlderLike {
+    shard: Shard,
+    /// The last post read in the shard; `None` if none was.
+    after: Option<PostId>,
+}
+
+impl OlderLike {
+    /// Returns the position after a post in a shard, or before the first one; `None` if there is no such shard.
+    #[must_use]
+    pub fn new(shard: u32, after: Option<PostId>) -> Option<Self> {
+        Some(Self { shard: Shard::with_index(shard)?, after })
+    }
+
+    /// Returns the index of the shard of the set of likes.
+    #[must_use]
+    pub fn shard(self) -> u32 {
+        self.shard.index()
+    }
+
+    /// Returns the last post read in the shard; `None` if none was.
+    #[must_use]
+    pub fn after(self) -> Option<PostId> {
+        self.after
+    }
 }
 
 /// A record of an export.
@@ -191,8 +239,20 @@ pub enum Record {
     },
     /// A post, and its earlier versions, newest first.
     Post(Arc<Post>, Arc<[EarlierVersion]>),
-    /// A bookmark: the post, and the time.
-    Bookmark(Position<PostId>),
+    /// A reaction.
+    Reaction {
+        /// The list.
+        section: Section,
+        /// The post, and the time of the reaction.
+        entry: Position<PostId>,
+    },
+    /// A like whose time is not known.
+    OlderLike {
+        /// The post.
+        post: PostId,
+        /// The position after the like.
+        position: OlderLike,
+    },
 }
 
 impl Record {
@@ -212,8 +272,11 @@ impl Record {
                 ExportPosition::after(Section::Muted, SectionPosition::User(entry))
             }
             Self::Post(post, _) => ExportPosition::after(Section::Posts, SectionPosition::Post(post.id)),
-            Self::Bookmark(position) => {
-                ExportPosition::after(Section::Bookmarks, SectionPosition::Bookmark(*position))
+            Self::Reaction { section, entry } => {
+                ExportPosition::after(*section, SectionPosition::Reaction(*entry))
+            }
+            Self::OlderLike { position, .. } => {
+                ExportPosition::after(Section::OlderLikes, SectionPosition::OlderLike(*position))
             }
         }
     }
@@ -264,13 +327,14 @@ impl App {
             Records::Account => (vec![self.own_account(viewer, owner.user).await?], None),
             Records::Sessions => (self.sessions_after(owner.user, from).await?, None),
             Records::Posts => self.posts_after(viewer, owner.user, from.post()).await?,
-            Records::Bookmarks => {
-                let window = Window { direction: Direction::Forward, size: PAGE, from: from.bookmark() };
-                let page = visible.unfiltered_bookmark_page(window).await?;
+            Records::Reactions(kind) => {
+                let window = Window { direction: Direction::Forward, size: PAGE, from: from.reaction() };
+                let page = visible.unfiltered_reaction_page(kind, window).await?;
                 let last = page.entries.last().copied().filter(|_| page.has_next);
-                let records = page.entries.iter().copied().map(Record::Bookmark).collect();
-                (records, last.map(SectionPosition::Bookmark))
+                let records = page.entries.iter().map(|&entry| Record::Reaction { section, entry }).collect();
+                (records, last.map(SectionPosition::Reaction))
             }
+            Records::OlderLikes => self.older_likes_after(owner.user, from.older_like()).await?,
             Records::Listed(kind) => {
                 let list = UserList { owner: owner.user, kind };
                 let listed = visible.user_page(list, window).await?.positions();
@@ -363,5 +427,30 @@ impl App {
         let record = |(post, versions): (&Arc<Post>, _)| Record::Post(Arc::clone(post), versions);
         let records = posts.into_iter().zip(versions).map(record).collect();
         Ok((records, last.map(SectionPosition::Post)))
+    }
+    /// Returns a page of the likes whose times are not known, and the position after it if there may be more.
+    async fn older_likes_after(
+        &self,
+        owner: UserId,
+        OlderLike { shard, after }: OlderLike,
+    ) -> Result<(Vec<Record>, Option<SectionPosition>), Error> {
+        let set = self.keys().liked(owner);
+        let mut batch = Batch::new("export: older likes");
+        let (stored, elements) = (batch.push(ordered::stored(&set)), batch.push(ordered::shard(&set, shard)));
+        let mut replies = batch.send(self.store()).await?;
+        let (stored, elements) = (replies.take(stored)?, replies.take(elements)?);
+        let newest: HashSet<PostId> = stored.entries().iter().map(|entry| entry.id).collect();
+        let is_older = |post: &PostId| Some(*post) > after && !newest.contains(post);
+        let mut older: Vec<PostId> =
+            elements.iter().copied().filter_map(PostId::new).filter(is_older).collect();
+        older.sort_unstable();
+        let next = match older.get(PAGE - 1) {
+            Some(last) if older.len() > PAGE => Some(OlderLike { shard, after: Some(*last) }),
+            _ => shard.next(&elements).map(|shard| OlderLike { shard, after: None }),
+        };
+        older.truncate(PAGE);
+        let record = |post| Record::OlderLike { post, position: OlderLike { shard, after: Some(post) } };
+        let records = older.into_iter().map(record).collect();
+        Ok((records, next.map(SectionPosition::OlderLike)))
     }
 }

@@ -15,7 +15,7 @@ use crate::graphql::cursor::{self, ListOf, TimelinePosition};
 use crate::graphql::directive::list_size;
 use crate::graphql::entries::Entries;
 use crate::graphql::id::GlobalId;
-use crate::graphql::page::post::{Bookmarks, Listing, counts, fill_all};
+use crate::graphql::page::post::{Listing, Reacted, counts, fill_all};
 use crate::graphql::page::referrer::Referrers;
 use crate::graphql::page::{Filled, fill_visible};
 use crate::graphql::paging::Paging;
@@ -30,6 +30,7 @@ use crate::model::attachment::ReferrerKind;
 use crate::model::clock::{Period, Timestamp};
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Position, Window};
+use crate::model::reaction::ReactionKind;
 
 /// A page of posts, in which `T` is the type of the list's length.
 pub(super) type PostPage<T> = Connection<PostPosition, Post, PostEntry, T>;
@@ -53,8 +54,8 @@ pub(in crate::graphql) struct PostEntry {
 enum ListedBy {
     /// These posts and reposts, newest first.
     Posts(Vec<PostId>),
-    /// A bookmark.
-    Bookmark(Position<PostId>),
+    /// The viewer's reaction.
+    Reaction(Position<PostId>),
 }
 
 impl ListedBy {
@@ -62,7 +63,7 @@ impl ListedBy {
     fn count(&self) -> usize {
         match self {
             Self::Posts(ids) => ids.len(),
-            Self::Bookmark(_) => 1,
+            Self::Reaction(_) => 1,
         }
     }
 
@@ -70,7 +71,7 @@ impl ListedBy {
     fn positions(&self) -> Vec<String> {
         match self {
             Self::Posts(ids) => ids.iter().map(|id| position(*id)).collect(),
-            Self::Bookmark(Position { at, id }) => vec![position_of_time(*at) + &position(*id)],
+            Self::Reaction(Position { at, id }) => vec![position_of_time(*at) + &position(*id)],
         }
     }
 }
@@ -83,10 +84,10 @@ impl PostEntry {
         Self { key: id, by, at: post.written_at(), reposted_by: Vec::new() }
     }
 
-    /// Creates the entry of a bookmark.
-    fn of_bookmark(bookmark: Position<PostId>) -> Self {
-        let Position { at, id } = bookmark;
-        Self { key: id, by: ListedBy::Bookmark(bookmark), at, reposted_by: Vec::new() }
+    /// Creates the entry of a reaction.
+    fn of_reaction(reaction: Position<PostId>) -> Self {
+        let Position { at, id } = reaction;
+        Self { key: id, by: ListedBy::Reaction(reaction), at, reposted_by: Vec::new() }
     }
 
     /// Creates the entry of a home timeline.
@@ -102,8 +103,8 @@ pub(in crate::graphql) enum PostPosition {
     Author(At<cursor::Posts>),
     /// In a list of posts that refer to another.
     Referrer(At<ReferrerKind>),
-    /// In the viewer's bookmarks.
-    Bookmark(At<cursor::Bookmarks>),
+    /// Among the posts to which the viewer has reacted.
+    Reaction(At<ReactionKind>),
     /// The entry with this index in a page of a home timeline.
     Timeline(ListOf<cursor::Timeline>, Arc<TimelinePage>, usize),
     /// An entry that was added to a home timeline.
@@ -115,7 +116,7 @@ impl Positioned for PostPosition {
         match self {
             Self::Author(at) => at.cursor(),
             Self::Referrer(at) => at.cursor(),
-            Self::Bookmark(at) => at.cursor(),
+            Self::Reaction(at) => at.cursor(),
             Self::Timeline(list, page, index) => {
                 let post = page.page.entries[*index].id;
                 cursor::print(*list, &TimelinePosition { post, seen: page.seen_from(*index) })
@@ -167,7 +168,7 @@ edge! {
         }
     }
     /// The time by which the entry is listed: that of the newest repost that put it here, or of the post; among
-    /// bookmarks, that of the bookmark, in whole seconds.
+    /// likes and bookmarks, that of the like or bookmark, in whole seconds.
     value listed_at "listedAt": DateTime = |edge| DateTime(edge.extra.at);
     /// The users whose reposts put the post here, newest repost first: in a home timeline, users whom the viewer
     /// follows; among a user's posts, that user. Empty if the post is here as its author's own.
@@ -307,18 +308,18 @@ impl PostListConnection {
         Ok(Self::new(scope, filled, at, shown, ()))
     }
 
-    /// Loads a page of the viewer's bookmarks. Makes three round trips: for the list, the posts and their authors; and
-    /// three more to replace posts that the viewer may not see, if there are any.
-    pub(in crate::graphql) async fn load_bookmarks(
+    /// Loads a page of the posts to which the viewer has reacted. Makes three round trips: for the list, the posts and
+    /// their authors; and three more to replace posts that the viewer may not see, if there are any.
+    pub(in crate::graphql) async fn load_reacted(
         scope: &Arc<Scope>,
-        list: ListOf<cursor::Bookmarks>,
+        list: ListOf<ReactionKind>,
         paging: &Paging,
         selection: &Selected<'_>,
     ) -> Result<Self, Error> {
-        let rows = Bookmarks { scope, author: author_selection(selection) };
+        let rows = Reacted { scope, kind: list.kind, author: author_selection(selection) };
         let filled = Wants::of(selection).fill(fill_visible(&rows, paging.window(list)?)).await?;
-        let at = |bookmark: &Position<PostId>| PostPosition::Bookmark(At { list, position: *bookmark });
-        let shown = |bookmark, post| (Post::visible(scope, &post), PostEntry::of_bookmark(bookmark));
+        let at = |reaction: &Position<PostId>| PostPosition::Reaction(At { list, position: *reaction });
+        let shown = |reaction, post| (Post::visible(scope, &post), PostEntry::of_reaction(reaction));
         Ok(Self::new(scope, filled, at, shown, ()))
     }
 }

@@ -9,7 +9,8 @@ use crate::app::relation::read::UserList;
 use crate::app::visibility::list::OwnList;
 use crate::app::visibility::{VisiblePost, VisibleUser};
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::ListOf;
+use crate::graphql::cursor::{self, ListOf};
+use crate::graphql::page::like::Likes;
 use crate::graphql::page::referrer::Referrers;
 use crate::graphql::page::user::{Follows, Users, fill_all};
 use crate::graphql::page::{Filled, fill, fill_visible};
@@ -22,7 +23,8 @@ use crate::graphql::types::selection::user_selection;
 use crate::graphql::types::user::User;
 use crate::model::attachment::ReferrerKind;
 use crate::model::clock::Timestamp;
-use crate::model::id::PostId;
+use crate::model::id::{PostId, UserId};
+use crate::model::like::Like;
 use crate::model::page::Position;
 use crate::model::relation::{Follow, ListKind};
 
@@ -204,4 +206,36 @@ edge! {
 
     /// The time of the repost, by which the list is ordered.
     value since "since": DateTime = |edge| DateTime(edge.extra);
+}
+
+/// A page of the users who like a post.
+pub(in crate::graphql) type LikeConnection = Connection<At<cursor::Likes>, User>;
+type LikeEdge = Edge<At<cursor::Likes>, User>;
+
+impl LikeConnection {
+    /// Loads a page of the users who like a post, of this author. Makes two round trips: for the likes, and for the
+    /// users; and two more for each refill.
+    pub(in crate::graphql) async fn load(
+        scope: &Arc<Scope>,
+        list: ListOf<cursor::Likes>,
+        author: UserId,
+        paging: &Paging,
+        selection: &Selected<'_>,
+    ) -> Result<Self, Error> {
+        let window = paging.window(list)?;
+        let rows = Likes { scope, post: list.owner, author, selection: user_selection(&selection.nodes()) };
+        let filled = Wants::of(selection).fill(fill_visible(&rows, window)).await?;
+        let at = |like: &Like| At { list, position: *like };
+        Ok(Self::new(scope, filled, at, |_, user| (User::visible(scope, user), ()), ()))
+    }
+}
+
+connection! {
+    /// A page of the users who like a post. It has no total: see `Post.likeCount`.
+    LikeConnection of LikeEdge, Private, "users": User;
+}
+
+edge! {
+    /// A user who likes a post.
+    LikeEdge, Private, "The user.": User;
 }

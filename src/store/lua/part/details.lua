@@ -25,10 +25,13 @@ local function next_details(numbers, rest)
   return table.concat(numbers, ' ') .. rest
 end
 
--- Raises the version, and changes the count at this position. A record that an earlier version has written may lack it.
-local function change_details(key, position, change)
+-- Raises the version, and changes the counts at these positions: `changes[position]` is added. A record that an earlier
+-- version has written may lack counts.
+local function change_details(key, changes)
   local numbers, rest = read_details(redis.call('HGET', key, 'details'))
-  for missing = #numbers + 1, math.max(position, LEAST) do numbers[missing] = 0 end
-  numbers[position] = math.max(0, numbers[position] + change)
+  for position, change in pairs(changes) do
+    for missing = #numbers + 1, math.max(position, LEAST) do numbers[missing] = 0 end
+    numbers[position] = math.max(0, numbers[position] + change)
+  end
   redis.call('HSET', key, 'details', next_details(numbers, rest))
 end

@@ -1,0 +1,64 @@
+//! Finds, and removes for a repair, what readers of sets leave out: keys of a wrong type, and elements that are no ids.
+//!
+//! Not here: what is left out (`store::unreadable`), and the order of a set (`store::ordered`).
+
+use redis::{FromRedisValue, ParsingError, Value};
+
+use crate::store::command::{Builder, Command, call};
+use crate::store::key::{CompactSet, Key, OrderedSet, Set};
+use crate::store::script;
+use crate::store::tree::Shard;
+
+/// What the keys of a set contain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Number of keys of a wrong type, and of elements that cannot be read.
+    pub wrong: u64,
+    /// For each key, in their order, true if it contains something else.
+    has_others: Vec<bool>,
+}
+
+impl Form {
+    /// Returns true if a key contains something that is not wrong.
+    #[must_use]
+    pub fn has_others(&self) -> bool {
+        self.has_others.contains(&true)
+    }
+
+    /// Returns true if the set has a tree, whose root and number of members are the last two keys.
+    #[must_use]
+    pub fn has_tree(&self) -> bool {
+        self.has_others.iter().rev().take(2).any(|has_others| *has_others)
+    }
+}
+
+impl FromRedisValue for Form {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let (wrong, has_others) = FromRedisValue::from_redis_value(value)?;
+        Ok(Self { wrong, has_others })
+    }
+}
+
+fn form(call: Builder, repair: bool, types: impl IntoIterator<Item = &'static str>) -> Command<Form> {
+    call.arg(repair).args(types).reply()
+}
+
+/// Looks at the order, the number of members and the root shard of an ordered compact set. With `repair`, removes what
+/// is wrong. The elements of the order are not looked at.
+pub fn ordered(set: &Key<OrderedSet>, repair: bool) -> Command<Form> {
+    let call = call(&script::MALFORMED).key(&set.posts()).key(&set.times()).key(&set.count());
+    form(call.key(&set.shard(Shard::ROOT.index())), repair, ["list", "list", "string", "set"])
+}
+
+/// Looks at the newest members, the number of members and the root shard of a compact set. With `repair`, removes what
+/// is wrong.
+pub fn compact(set: &Key<CompactSet>, repair: bool) -> Command<Form> {
+    let call = call(&script::MALFORMED).key(&set.newest()).key(&set.count());
+    form(call.key(&set.shard(Shard::ROOT.index())), repair, ["zset", "string", "set"])
+}
+
+/// Looks at shards of one set. With `repair`, removes what is wrong.
+pub(super) fn shards(shards: &[Key<Set>], repair: bool) -> Command<Form> {
+    let call = shards.iter().fold(call(&script::MALFORMED), Builder::key);
+    form(call, repair, shards.iter().map(|_| "set"))
+}
