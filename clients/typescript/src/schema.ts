@@ -3,9 +3,9 @@
 /** The fields that are connections, by type. */
 export const CONNECTIONS = {
   Moderation: ["accounts", "invites", "log", "reports"],
-  Post: ["quotes", "replies", "repostedBy"],
+  Post: ["likedBy", "quotes", "replies", "repostedBy"],
   User: ["followers", "following", "knownFollowers", "mutuals", "posts"],
-  Viewer: ["blocked", "bookmarks", "followRequests", "muted", "sentFollowRequests", "timeline"],
+  Viewer: ["blocked", "bookmarks", "followRequests", "likes", "muted", "sentFollowRequests", "timeline"],
 } as const;
 
 /** The types whose objects are identified by a field other than `id`. */
