@@ -16,6 +16,8 @@ mod ground;
 mod people;
 #[path = "memory/plain.rs"]
 mod plain;
+#[path = "memory/reactions.rs"]
+mod reactions;
 #[path = "memory/sample.rs"]
 mod sample;
 #[path = "memory/table.rs"]
@@ -36,6 +38,7 @@ use fanfold::store::{region, timeline, visit};
 
 use crate::ground::{Redis, is_measured};
 use crate::people::users;
+use crate::reactions::react;
 use crate::sample::Sample;
 
 /// The amount of data.
@@ -49,7 +52,7 @@ struct Sizes {
 }
 
 const FIRST_PAGE: Window<PostId> = Window { direction: Direction::Forward, size: 1, from: None };
-/// Number of users whose regions and visits are written in one batch.
+/// Number of users whose regions and visits, and of reactions, that are written in one batch.
 const BATCH_SIZE: usize = 5_000;
 
 #[tokio::main]
@@ -66,10 +69,11 @@ async fn main() {
     let ids = users(&app, sizes.users).await;
     follow(&app, &ids, &sizes).await;
     let posts = publish(&app, &ids, &sizes).await;
+    let reactions = react(&app, &ids, &posts).await;
     let layout = record_visits(&app, &ids).await;
     // Before anything else is written into this Redis.
     let usage = app.measure_memory().await.unwrap();
-    let sample = Sample::new(&ids, sizes.readers, &posts, layout);
+    let sample = Sample::new(&ids, sizes.readers, &posts, reactions, layout);
     let ratios = sample.compare(&app, redis.client().get_connection().unwrap()).await;
     println!("{}", table::print(&usage, &ratios));
 }

@@ -1,17 +1,22 @@
 //! Samples of each kind of data, measured as the product stores them and in plain layouts.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use fanfold::app::App;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::region::{Region, Table};
 use fanfold::model::relation::Side;
 use fanfold::store::batch::Batch;
 use fanfold::store::command::Command;
-use fanfold::store::key::{Key, Keys, Layout};
-use fanfold::store::memory::{self, KeyUsage};
+use fanfold::store::key::row::Row;
+use fanfold::store::key::{KEYS, Key, Keys, Layout};
+use fanfold::store::memory::{self, KeyUsage, usage_of_user};
 use fanfold::store::region;
 use redis::{Cmd, Connection, FromRedisValue, cmd};
 
 use crate::plain::{self, Plain};
+use crate::reactions::Reactions;
 
 /// Maximum number of users, and of posts, that are sampled.
 const KEYS: usize = 1_000;
@@ -33,6 +38,7 @@ pub(crate) struct Ratio {
 pub(crate) struct Sample {
     users: Vec<UserId>,
     posts: Vec<PostId>,
+    reactions: Reactions,
     /// The day with all visits.
     day: Layout,
     /// The last user id issued.
@@ -40,13 +46,19 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    pub(crate) fn new(users: &[UserId], readers: usize, posts: &[PostId], day: Layout) -> Self {
+    pub(crate) fn new(
+        users: &[UserId],
+        readers: usize,
+        posts: &[PostId],
+        reactions: Reactions,
+        day: Layout,
+    ) -> Self {
         let mut sampled = evenly_spaced(users, KEYS);
         sampled.extend(evenly_spaced(&users[..readers], READERS));
         sampled.sort_unstable();
         sampled.dedup();
         let last = users.last().unwrap().get();
-        Self { users: sampled, posts: evenly_spaced(posts, KEYS), day, last }
+        Self { users: sampled, posts: evenly_spaced(posts, KEYS), reactions, day, last }
     }
 
     /// Writes the sample in plain layouts, and returns their relative sizes.
@@ -59,6 +71,7 @@ impl Sample {
             names(&mut redis).await,
             self.posts(&mut redis).await,
         ];
+        ratios.extend(self.reactions(&mut redis).await);
         ratios.extend(self.visits(&mut redis).await);
         ratios.push(self.regions(&mut redis).await);
         ratios
@@ -101,6 +114,17 @@ impl Sample {
         };
         let plains: Vec<Plain> = self.posts.iter().flat_map(plain).collect();
         redis.compare("post", "a key for each field", &own, &plains)
+    }
+
+    async fn reactions(&self, redis: &mut Redis<'_>) -> [Ratio; 3] {
+        let Reactions { likes, likers, bookmarks } = &self.reactions;
+        [
+            redis.compare_sets("like", likes, |keys, user| usage_of_user(keys, row("liked"), user)).await,
+            redis.compare_sets("like of a hot post", likers, memory::usage_of_likes).await,
+            redis
+                .compare_sets("bookmark", bookmarks, |keys, user| usage_of_user(keys, row("bookmarks"), user))
+                .await,
+        ]
     }
 
     async fn visits(&self, redis: &mut Redis<'_>) -> [Ratio; 2] {
@@ -201,6 +225,25 @@ impl Redis<'_> {
         self.read(cmd("SMEMBERS").arg(self.keys().visits(day, shard)))
     }
 
+    /// Compares sets of ids with sorted sets.
+    async fn compare_sets<Owner: Copy + fmt::Display, Member: fmt::Display>(
+        &mut self,
+        kind: &'static str,
+        sets: &BTreeMap<Owner, Vec<Member>>,
+        usage: impl Fn(&Keys, Owner) -> Command<Option<KeyUsage>>,
+    ) -> Ratio {
+        let owners: Vec<Owner> = sets.keys().copied().collect();
+        let owners = evenly_spaced(&owners, KEYS);
+        let own = self.usage(&owners, usage).await;
+        let plain = |owner: &Owner| {
+            let members =
+                (1_700_000_000_000..).zip(&sets[owner]).map(|(at, member)| (member.to_string(), at));
+            Plain::sorted_set(&format!("{kind}:{owner}"), members.collect())
+        };
+        let plains: Vec<Plain> = owners.iter().filter_map(plain).collect();
+        self.compare(kind, "a sorted set of ids", &own, &plains)
+    }
+
     /// Writes these plain keys, and compares their size with that of the same data in the product.
     fn compare(
         &mut self,
@@ -212,6 +255,11 @@ impl Redis<'_> {
         let bytes = plain::write(&mut self.connection, plains);
         Ratio { kind, layout, times: quotient(bytes, own.bytes) }
     }
+}
+
+/// Returns the row of the keys that this method names.
+fn row(method: &str) -> &'static Row {
+    KEYS.iter().find(|row| row.method == method).unwrap()
 }
 
 /// Returns at most `most` of these, evenly spaced.

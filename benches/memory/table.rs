@@ -42,7 +42,7 @@ fn print_footprint(footprint: &Footprint, ratios: &[Ratio]) -> Vec<String> {
 
 fn line([kind, count, each, all, encoding, other, times, layout]: [&str; 8]) -> String {
     let line =
-        format!("{kind:<15}{count:>12}{each:>9}{all:>16}  {encoding:<20}{other:>9}{times:>9}  {layout}");
+        format!("{kind:<20}{count:>12}{each:>9}{all:>16}  {encoding:<20}{other:>9}{times:>9}  {layout}");
     line.trim_end().to_owned()
 }
 

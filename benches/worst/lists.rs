@@ -76,6 +76,7 @@ pub(crate) async fn fill(app: &App, redis: &Redis, viewer: &Viewer, ids: &[UserI
     let repost = References { original: Some(center), ..References::default() };
     for post in import(app, followed, &content, &reply).await {
         app.bookmark(viewer, post).await.unwrap();
+        app.like(viewer, post).await.unwrap();
     }
     import(app, followed, &content, &quote).await;
     import(app, followed, &Content::of_repost(), &repost).await;
@@ -99,6 +100,7 @@ pub(crate) async fn fill(app: &App, redis: &Redis, viewer: &Viewer, ids: &[UserI
         app.block(viewer, *blocked).await.unwrap();
     }
     request_follows(redis, author, &others[..FULL]);
+    like_all(redis, center, followed);
     let Options { archive } = Options::parse_from(["bench"]);
     let archive = Archive::new(&archive, Path::new(redis.directory())).unwrap();
     let mut connection = redis.client().get_connection().unwrap();
@@ -145,6 +147,15 @@ fn request_follows(redis: &Redis, viewer: UserId, others: &[UserId]) {
     }
 }
 
+/// Writes likes of a post by these users, as they are stored with the post.
+fn like_all(redis: &Redis, post: PostId, users: &[UserId]) {
+    let mut connection = redis.client().get_connection().unwrap();
+    for (number, user) in (1..).zip(users) {
+        let key = format!("ff:{{p{post}}}:likes");
+        redis::cmd("ZADD").arg(key).arg(number).arg(user.get()).exec(&mut connection).unwrap();
+    }
+}
+
 /// Returns the lists, with queries that show the worst data.
 fn lists(posts: &Posts) -> Vec<List> {
     let (center, last) = (id(posts.center), id(posts.last));
@@ -162,7 +173,9 @@ fn lists(posts: &Posts) -> Vec<List> {
         ("Post.replies", of_center(&page("replies")), "post/replies/nodes", 100),
         ("Post.quotes", of_center(&page("quotes")), "post/quotes/nodes", 100),
         ("Post.repostedBy", of_center(&page("repostedBy")), "post/repostedBy/nodes", 100),
+        ("Post.likedBy", of_center(&page("likedBy")), "post/likedBy/nodes", 100),
         ("Viewer.timeline", of_viewer(&page("timeline")), "viewer/timeline/nodes", 100),
+        ("Viewer.likes", of_viewer(&page("likes")), "viewer/likes/nodes", 100),
         ("Viewer.bookmarks", of_viewer(&page("bookmarks")), "viewer/bookmarks/nodes", 100),
         ("Viewer.muted", of_viewer(&page("muted")), "viewer/muted/nodes", 100),
         ("Viewer.blocked", of_viewer(&page("blocked")), "viewer/blocked/nodes", 100),
