@@ -392,9 +392,10 @@ async fn a_check_finds_sets_that_do_not_agree_and_repairs_them_without_losing_a_
         world.redis.raw::<redis::Value>(words);
     };
     let members = || world.redis.raw::<usize>(&["LLEN", "ff:{u1}:bookmarks"]);
-    let wrong = async |repair| world.app.check_users(1, repair).await.unwrap()[Finding::WrongBookmarks];
+    let wrong = async |repair| world.app.check_users(1, repair).await.unwrap()[Finding::WrongReactions];
     assert_eq!(wrong(false).await, 0);
-    let faults: [(&[&str], usize); 8] = [
+    let replace = "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], 'x', 'x')";
+    let faults: [(&[&str], usize); 14] = [
         (&["SET", "ff:{u1}:bookmarks:count", "7"], 200),
         (&["DEL", "ff:{u1}:bookmarks:count"], 200),
         (&["SADD", "ff:{u1}:bookmarks:0", "77"], 201),
@@ -403,6 +404,12 @@ async fn a_check_finds_sets_that_do_not_agree_and_repairs_them_without_losing_a_
         (&["LSET", "ff:{u1}:bookmarks:times", "3", "x"], 201),
         (&["RPOP", "ff:{u1}:bookmarks:times"], 201),
         (&["DEL", "ff:{u1}:bookmarks"], 201),
+        (&["SADD", "ff:{u1}:bookmarks:0", "x"], 201),
+        (&["SET", "ff:{u1}:bookmarks:count", "x"], 201),
+        (&["EVAL", replace, "1", "ff:{u1}:bookmarks"], 201),
+        (&["EVAL", replace, "1", "ff:{u1}:bookmarks:times"], 201),
+        (&["EVAL", replace, "1", "ff:{u1}:bookmarks:count"], 201),
+        (&["EVAL", replace, "1", "ff:{u1}:bookmarks:0"], 201),
     ];
     for (fault, left) in faults {
         raw(fault);

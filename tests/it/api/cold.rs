@@ -349,7 +349,7 @@ async fn a_post_that_changes_all_the_time_does_not_stop_the_others() {
     let two_turns = async |app: App| {
         let mover = app.mover();
         for _ in 0..2 {
-            mover.turn(SILENT_AFTER, Some(app.now())).await.unwrap();
+            mover.turn(SILENT_AFTER, app.now()).await.unwrap();
         }
     };
     let mut mover = Actor::begin(&world.app, two_turns).await;
@@ -365,7 +365,7 @@ async fn a_post_that_changes_all_the_time_does_not_stop_the_others() {
     mover.finish().await;
     let moved = async || world.app.transit().await.unwrap().moved;
     assert_eq!(moved().await, 2, "the two that were queued when the turns began");
-    let turn = async || world.app.mover().turn(SILENT_AFTER, Some(world.app.now())).await.unwrap();
+    let turn = async || world.app.mover().turn(SILENT_AFTER, world.app.now()).await.unwrap();
     while turn().await {}
     assert_eq!(moved().await, 3, "another was queued during the second turn");
     world.clock.advance(Duration::from_secs(61));

@@ -24,6 +24,7 @@ mod fields;
 mod hidden;
 mod hidden_entries;
 mod input;
+mod like;
 mod list_size;
 mod lists;
 mod moderation;

@@ -88,11 +88,13 @@ async fn populate(world: &World) -> Person {
         let post = publish(world, other, "listed").await;
         change(world, viewer, "report", json!({ "target": { "postId": post }, "reason": "spam" })).await;
         change(world, viewer, "bookmark", json!({ "postId": post })).await;
+        change(world, viewer, "like", json!({ "postId": post })).await;
     }
     let post = publish(world, owner, "first").await;
     for other in others {
         change(world, other, "publish", json!({ "content": "reply", "inReplyTo": post })).await;
         change(world, other, "publish", json!({ "content": "quote", "quoteOf": post })).await;
+        change(world, other, "like", json!({ "postId": post })).await;
         change(world, owner, "publish", json!({ "content": "later" })).await;
     }
     for other in private {

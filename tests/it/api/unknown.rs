@@ -195,6 +195,10 @@ const ROWS: &[Row] = &[
         "mutation ($id: ID!) { removeBookmark(input: { postId: $id }) {
         post { id } userErrors { ...error } } }",
     ),
+    (&["Mutation.like.input.postId"], Subject::Post, "mutation ($id: ID!) { like(input: { postId: $id }) {
+        post { id } userErrors { ...error } } }"),
+    (&["Mutation.unlike.input.postId"], Subject::Post, "mutation ($id: ID!) { unlike(input: { postId: $id }) {
+        post { id } userErrors { ...error } } }"),
     (
         &["Mutation.report.input.target.userId"],
         Subject::User(1),
@@ -209,7 +213,8 @@ const ROWS: &[Row] = &[
 
 const POSITION: &str =
     "posts are ordered by id, whether or not they exist; the list is that of a visible post";
-const BOOKMARKS: &str = "bookmarks are ordered by their times, whether or not the posts exist";
+const REACTIONS: &str = "likes and bookmarks are ordered by their times, whether or not the posts exist";
+const LIKES: &str = "likes are ordered by their numbers and users, whether or not these exist; the list is that of a visible post";
 const MODERATORS: &str = "for moderators, who see all users";
 
 /// Arguments that need no row, each with the reason.
@@ -220,8 +225,12 @@ const EXEMPT: &[(&str, &str)] = &[
     ("Mutation.revokeSession.input.sessionId", "identifies a session of the viewer"),
     ("Viewer.timeline.after", "posts are ordered by id, whether or not they exist"),
     ("Viewer.timeline.before", "posts are ordered by id, whether or not they exist"),
-    ("Viewer.bookmarks.after", BOOKMARKS),
-    ("Viewer.bookmarks.before", BOOKMARKS),
+    ("Viewer.bookmarks.after", REACTIONS),
+    ("Viewer.bookmarks.before", REACTIONS),
+    ("Viewer.likes.after", REACTIONS),
+    ("Viewer.likes.before", REACTIONS),
+    ("Post.likedBy.after", LIKES),
+    ("Post.likedBy.before", LIKES),
     ("Post.quotes.after", POSITION),
     ("Post.quotes.before", POSITION),
     ("Post.replies.after", POSITION),

@@ -20,8 +20,9 @@ const TEXT: &str = "correct_horse";
 const UNKNOWN: u64 = 7_700_001;
 
 /// The mutations without user errors, each with the reason. Their wrong ids are provoked all the same.
-const NEVER: [(&str, &str); 2] = [
+const NEVER: [(&str, &str); 3] = [
     ("undoRepost", "without a repost, there is nothing to undo"),
+    ("unlike", "without a like, there is nothing to take back"),
     ("removeBookmark", "without a bookmark, there is nothing to remove"),
 ];
 

@@ -187,14 +187,18 @@ async fn request_everything(
 }
 
 /// Returns requests that react to a post.
-fn requests_of_reactions(post: &str) -> [String; 3] {
+fn requests_of_reactions(post: &str) -> [String; 6] {
     let react = |field: &str| {
         format!(
             "mutation {{ {field}(input: {{ postId: \"{post}\" }}) {{ post {{ viewerHasBookmarked }} userErrors {{ code }} }} }}"
         )
     };
     let list = "{ viewer { bookmarks(first: 2) { nodes { content viewerHasBookmarked } } } }".to_owned();
-    [react("bookmark"), list, react("removeBookmark")]
+    let likes = format!(
+        "{{ post(id: \"{post}\") {{ likeCount viewerHasLiked likedBy(first: 2) {{ nodes {{ username }} }} }}
+            viewer {{ likes(first: 2) {{ nodes {{ content }} }} }} }}"
+    );
+    [react("like"), likes, react("unlike"), react("bookmark"), list, react("removeBookmark")]
 }
 
 /// Sends a request that must not be rejected.

@@ -26,6 +26,7 @@ pub(crate) mod program;
 pub(crate) mod proxy;
 pub(crate) mod reach;
 pub(crate) mod request;
+pub(crate) mod row;
 pub(crate) mod screen;
 pub(crate) mod sentinel;
 pub(crate) mod server;

@@ -145,11 +145,11 @@ async fn a_server_does_not_start_on_an_archive_it_cannot_use_and_reports_why() {
     let database = Database::new(Kind::Sqlite).await;
     let archive = ["--archive-url", &database.url];
     stdout(&run(&redis, &[&["archive", "status"], &archive[..]].concat()));
-    execute(&database.url, "UPDATE fanfold_migrations SET version = 8 WHERE version = 3").await;
+    execute(&database.url, "UPDATE fanfold_migrations SET version = 99 WHERE version = 3").await;
     let serve = ["serve", "--http-listen", "127.0.0.1:0"];
     let error = stderr(&run(&redis, &[&serve[..], &archive[..]].concat()));
-    assert!(error.contains("newer Fanfold (its schema version is 8"), "{error}");
-    execute(&database.url, "UPDATE fanfold_migrations SET version = 3 WHERE version = 8").await;
+    assert!(error.contains("newer Fanfold (its schema version is 99"), "{error}");
+    execute(&database.url, "UPDATE fanfold_migrations SET version = 3 WHERE version = 99").await;
 
     let other = ["--archive-url", &format!("{}.other", database.url)];
     let error = stderr(&run(&redis, &[&serve[..], &other[..]].concat()));

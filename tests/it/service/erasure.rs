@@ -14,7 +14,7 @@ use fanfold::app::post::read::{PostPage, PostRecords};
 use fanfold::app::post::{EditRequest, NewPost, PublishRequest};
 use fanfold::app::read::{Load as _, Shared};
 use fanfold::app::viewer::Viewer;
-use fanfold::model::attachment::AttachmentCounts;
+use fanfold::model::attachment::ReferrerKind;
 use fanfold::model::clock::{Clock as _, Day, Period};
 use fanfold::model::details::References;
 use fanfold::model::id::{PostId, UserId};
@@ -22,6 +22,7 @@ use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::{Content, Visibility};
+use fanfold::model::reaction::ReactionKind;
 use fanfold::model::relation::MuteScope;
 use fanfold::store::batch::Batch;
 use fanfold::store::key::KEYS;
@@ -167,8 +168,11 @@ impl Stage {
         app.mute(&viewer, id(2), MuteScope::All, None).await.unwrap();
         app.unmute(&viewer, id(2)).await.unwrap();
         app.block(&viewer, id(5)).await.unwrap();
-        app.bookmark(&viewer, self.targets[1]).await.unwrap();
-        self.bookmark_many(&viewer).await;
+        for target in &self.targets[..2] {
+            app.bookmark(&viewer, *target).await.unwrap();
+            app.like(&viewer, *target).await.unwrap();
+        }
+        self.react_many(&viewer).await;
         let muter = app.authenticate(&people[0].token).await.unwrap();
         app.mute(&muter, id(self.next), MuteScope::All, None).await.unwrap();
         let blocker = app.authenticate(&people[5].token).await.unwrap();
@@ -181,17 +185,20 @@ impl Stage {
         app.delete_post(&viewer, oldest).await.unwrap();
     }
 
-    /// Adds as many bookmarks to a user's as need a tree.
-    async fn bookmark_many(&self, viewer: &Viewer) {
+    /// Adds as many likes and bookmarks to a user's as need a tree, of posts that do not exist.
+    async fn react_many(&self, viewer: &Viewer) {
         let (store, user) = (self.world.app.store(), viewer.user().unwrap());
-        let (bookmarks, bucket) = (store.keys().bookmarks(user), store.keys().reactions_of(user));
-        let mut batch = Batch::new("test");
-        let add = |post| {
-            let post = PostId::new(post).unwrap();
-            batch.push(ordered::add(&bookmarks, post, self.world.clock.now(), None, &bucket, None))
-        };
-        let tickets = (1_000_000..1_000_200).map(add).collect();
-        batch.send(store).await.unwrap().take_all(tickets).unwrap();
+        let bucket = store.keys().reactions_of(user);
+        for kind in ReactionKind::ALL {
+            let set = store.keys().reacted(user, kind);
+            let mut batch = Batch::new("test");
+            let add = |post| {
+                let post = PostId::new(post).unwrap();
+                batch.push(ordered::add(&set, post, self.world.clock.now(), None, &bucket, None))
+            };
+            let tickets = (1_000_000..1_000_200).map(add).collect();
+            batch.send(store).await.unwrap().take_all(tickets).unwrap();
+        }
     }
 
     /// Makes the account of a user private, and lets another request to follow it.
@@ -382,7 +389,9 @@ impl Stage {
         let targets =
             self.world.app.load(PostRecords { posts: Shared(targets), needs_archive: true }).await.unwrap();
         for target in targets.iter().map(|target| target.as_ref().unwrap().unchecked()) {
-            assert_eq!(target.details.counts, AttachmentCounts::default(), "{}", target.id);
+            let counts = target.details.counts;
+            assert!(ReferrerKind::ALL.iter().all(|kind| counts.of(*kind) == 0), "{}: {counts:?}", target.id);
+            assert_eq!(counts.likes(), 0, "{}", target.id);
         }
         let found = check(&self.world.app, false).await;
         let stayed = self.people.len() + self.strangers;

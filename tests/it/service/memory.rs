@@ -62,6 +62,7 @@ async fn world() -> World {
     world.app.publish(&replier, request).await.unwrap();
     world.app.repost(&replier, PostId::new(1).unwrap()).await.unwrap();
     world.app.bookmark(&replier, PostId::new(1).unwrap()).await.unwrap();
+    world.app.like(&replier, PostId::new(1).unwrap()).await.unwrap();
     let limited = "mutation { publish(input: { content: \"x\", visibility: FOLLOWERS }) { post { id } } }";
     world.data(Some(&strangers[1].token), limited, Value::Null).await;
     deliver_all(&world.app).await;
@@ -98,6 +99,8 @@ async fn everything_is_measured_as_redis_says() {
         ("reply or quote", 1),
         ("repost", 1),
         ("bookmark", 1),
+        ("like", 1),
+        ("like of a hot post", 1),
         ("earlier version", 1),
         ("visit", 5),
         ("region", 2),
@@ -118,6 +121,8 @@ async fn everything_is_measured_as_redis_says() {
     assert_eq!(bytes("mute"), usage(&["ff:{u3}:muting"]));
     assert_eq!(bytes("tie"), usage(&["ff:{u1}:ties:0", "ff:{u3}:ties:0"]));
     assert_eq!(bytes("bookmark"), usage(&["ff:{u3}:bookmarks", "ff:{u3}:bookmarks:times"]));
+    assert_eq!(bytes("like"), usage(&["ff:{u3}:liked", "ff:{u3}:liked:times"]));
+    assert_eq!(bytes("like of a hot post"), usage(&["ff:{p1}:likes"]));
     assert_eq!(bytes("limited post"), usage(&["ff:{u5}:limited"]));
     assert_eq!(bytes("timeline entry"), usage(&["ff:{u1}:timeline"]));
     assert_eq!(bytes("reply or quote"), usage(&["ff:{p1}:replies"]));

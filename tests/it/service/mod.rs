@@ -1,6 +1,7 @@
 //! Servers, commands and clients from outside.
 
 mod archive;
+mod archived_likes;
 mod batch;
 mod boundaries;
 mod budget;

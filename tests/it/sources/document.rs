@@ -73,7 +73,9 @@ fn the_page_for_clients_has_a_row_for_each_type_of_line_of_an_export() {
     let rows = table(CLIENTS, "| `type` |");
     let described: Vec<&str> = rows.iter().flat_map(|row| row[0].split('`').skip(1).step_by(2)).collect();
     let types = Section::ALL.into_iter().map(|section| section.records().0);
-    assert_eq!(described, types.chain(["end"]).collect::<Vec<_>>(), "in this order");
+    let mut types: Vec<&str> = types.chain(["end"]).collect();
+    types.dedup();
+    assert_eq!(described, types, "in this order");
 }
 
 #[test]

@@ -1,15 +1,19 @@
 //! Exports are complete against a naive model, wherever the download is cut.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fanfold::app::account::export::page::Section;
+use fanfold::model::clock::Clock as _;
+use fanfold::model::id::PostId;
+use fanfold::store::batch::Batch;
+use fanfold::store::ordered::{self, ORDERED};
 use rand::RngExt as _;
 use serde_json::Value;
 
 use crate::api::export::random::Random;
 use crate::api::export::{download, export, parse};
 use crate::harness::case;
-use crate::harness::world::archive_all;
+use crate::harness::world::{World, archive_all, user_of};
 
 /// Returns the lines without their cursors and without the progress of deliveries, which the model does not have.
 fn plain(lines: &[Value]) -> Vec<Value> {
@@ -118,4 +122,33 @@ async fn nothing_that_exists_throughout_is_missing_or_twice_while_others_are_add
     let throughout = before.iter().filter(|(key, line)| expected.get(*key) == Some(line));
     let missing: Vec<_> = throughout.filter(|(key, line)| found.get(*key) != Some(line)).collect();
     assert_eq!(missing, Vec::<(&String, &Value)>::new());
+}
+
+#[tokio::test]
+async fn likes_whose_times_are_forgotten_are_exported_too() {
+    const COUNT: u64 = 6_000;
+    let world = World::new().await;
+    let owner = world.register("ada").await;
+    let (store, user) = (world.app.store(), user_of(&world, &owner).await);
+    let (liked, bucket) = (store.keys().liked(user), store.keys().reactions_of(user));
+    let mut batch = Batch::new("test");
+    let like = |post| {
+        let post = PostId::new(post).unwrap();
+        batch.push(ordered::add(&liked, post, world.clock.now(), None, &bucket, None))
+    };
+    let tickets = (1..=COUNT).map(like).collect();
+    batch.send(store).await.unwrap().take_all(tickets).unwrap();
+    let path = export(&world, &owner).await;
+    let whole = download(&world, &path, None).await;
+    let lines = parse(&whole);
+    let likes: Vec<&Value> = lines.iter().filter(|line| line["type"] == "like").collect();
+    let timed = likes.iter().filter(|line| !line["since"].is_null()).count();
+    assert_eq!((likes.len() as u64, timed), (COUNT, ORDERED));
+    let posts: BTreeSet<&str> = likes.iter().map(|line| line["postId"].as_str().unwrap()).collect();
+    assert_eq!(posts.len() as u64, COUNT);
+    for number in [0, 99, 4_998, 4_999, 5_000, 5_001, 5_100, 5_551, 5_999] {
+        let cursor = likes[number]["cursor"].as_str().unwrap();
+        let rest = download(&world, &path, Some(cursor)).await;
+        assert!(whole.ends_with(&rest) && rest.lines().count() == COUNT as usize - number, "{number}");
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::{PostId, UserId};
+use fanfold::model::reaction::ReactionKind;
 use fanfold::model::relation::MuteScope;
 use serde_json::{Value, json};
 
@@ -19,7 +20,8 @@ pub(super) struct Model {
     pub(super) blocks: BTreeMap<(UserId, UserId), Timestamp>,
     pub(super) mutes: BTreeMap<(UserId, UserId), (Timestamp, Option<Timestamp>, MuteScope)>,
     pub(super) posts: BTreeMap<PostId, Value>,
-    pub(super) bookmarks: BTreeMap<PostId, Timestamp>,
+    /// By kind, as [`ReactionKind`] numbers them, and post.
+    pub(super) reactions: BTreeMap<(usize, PostId), Timestamp>,
 }
 
 impl Model {
@@ -90,8 +92,9 @@ impl Model {
                 lines.push(mute);
             }
         }
-        lines.extend(self.bookmarks.iter().map(|(post, at)| {
-            json!({ "type": "bookmark", "postId": global("Post", post.get()), "since": print(*at) })
+        lines.extend(self.reactions.iter().map(|((kind, post), at)| {
+            let name = if *kind == ReactionKind::Like as usize { "like" } else { "bookmark" };
+            json!({ "type": name, "postId": global("Post", post.get()), "since": print(*at) })
         }));
         lines
     }

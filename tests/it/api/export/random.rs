@@ -10,6 +10,7 @@ use fanfold::model::id::UserId;
 use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
 use fanfold::model::post::Visibility;
+use fanfold::model::reaction::ReactionKind;
 use fanfold::model::relation::MuteScope;
 use fanfold::store::ordered::stored_time;
 use rand::rngs::StdRng;
@@ -119,16 +120,22 @@ impl Random {
         line["editedAt"] = json!(now);
     }
 
-    /// Bookmarks one of the owner's posts, or removes its bookmark. A deleted post stays bookmarked.
-    async fn bookmark(&mut self) {
-        let viewer = self.viewer(self.me).await;
-        let index = self.rng.random_range(0..self.model.posts.len().max(1));
-        let Some(id) = self.model.posts.keys().nth(index).copied() else { return };
-        if self.model.bookmarks.remove(&id).is_some() {
-            self.world.app.remove_bookmark(&viewer, id).await.unwrap();
-        } else {
-            self.world.app.bookmark(&viewer, id).await.unwrap();
-            self.model.bookmarks.insert(id, stored_time(self.now()));
+    /// Likes or bookmarks one of the owner's posts, or takes that back. It outlives the post.
+    async fn react(&mut self) {
+        let (app, viewer) = (&self.world.app, self.viewer(self.me).await);
+        let drawn = self.rng.random_range(0..2 * self.model.posts.len().max(1));
+        let Some(id) = self.model.posts.keys().nth(drawn / 2).copied() else { return };
+        let kind = ReactionKind::ALL[drawn % 2];
+        let is_taken_back = self.model.reactions.remove(&(kind as usize, id)).is_some();
+        match (kind, is_taken_back) {
+            (ReactionKind::Like, false) => app.like(&viewer, id).await,
+            (ReactionKind::Like, true) => app.unlike(&viewer, id).await,
+            (ReactionKind::Bookmark, false) => app.bookmark(&viewer, id).await,
+            (ReactionKind::Bookmark, true) => app.remove_bookmark(&viewer, id).await,
+        }
+        .unwrap();
+        if !is_taken_back {
+            self.model.reactions.insert((kind as usize, id), stored_time(self.now()));
         }
     }
 
@@ -201,7 +208,7 @@ impl Random {
                 }
             }
             89..92 => self.edit().await,
-            92..95 => self.bookmark().await,
+            92..95 => self.react().await,
             _ => self.publish().await,
         }
     }
@@ -220,7 +227,7 @@ impl Random {
             random.publish().await;
         }
         for _ in 0..400 {
-            random.bookmark().await;
+            random.react().await;
         }
         for index in 0..220 {
             let other = random.ids[index];

@@ -30,6 +30,7 @@ impl Stage {
             Call::PublishLimited(user) => self.begin_publishing((user, None), Visibility::Followers).await,
             Call::Refer(refer) => self.begin_referring(refer).await,
             Call::Repost(user, rank) | Call::Undo(user, rank) => self.begin_reposting(call, user, rank).await,
+            Call::Like(user, rank) | Call::Unlike(user, rank) => self.begin_liking(call, user, rank).await,
             Call::Delete(user, rank) => {
                 let post = self.posts(user).await.get(rank).copied().and_then(PostId::new);
                 self.begin_deletion(user, post).await
@@ -96,6 +97,20 @@ impl Stage {
             drop(match call {
                 Call::Repost(..) => app.repost(&viewer, post).await,
                 _ => app.undo_repost(&viewer, post).await,
+            });
+        };
+        Actor::begin(&self.app, work).await
+    }
+
+    /// Begins to like a post, or to take the like back.
+    async fn begin_liking(&self, call: Call, user: u64, rank: usize) -> Actor {
+        self.world.clock.advance(Duration::from_millis(1));
+        let (viewer, post) = (self.viewers[&user].clone(), self.post_of_rank(rank).await);
+        let work = async move |app: App| {
+            let Some(post) = post else { return };
+            drop(match call {
+                Call::Like(..) => app.like(&viewer, post).await,
+                _ => app.unlike(&viewer, post).await,
             });
         };
         Actor::begin(&self.app, work).await

@@ -23,6 +23,10 @@ pub(crate) enum Call {
     Repost(u64, usize),
     /// Takes the repost of the post of this rank back.
     Undo(u64, usize),
+    /// Likes the post of this rank among all that exist, oldest first.
+    Like(u64, usize),
+    /// Takes the like of the post of this rank back.
+    Unlike(u64, usize),
     /// Deletes the user's own post of this rank among those that exist.
     Delete(u64, usize),
     /// Edits the user's own post of this rank, under one of two idempotency keys or none.

@@ -257,6 +257,7 @@ impl Stage {
         }
         self.check_referrals(&listed).await?;
         self.check_edits(&listed).await?;
+        self.check_likes(&listed).await?;
         let ids: Vec<PostId> = listed.keys().map(|&post| PostId::new(post).unwrap()).collect();
         let contents = read_posts(&self.app, &ids).await;
         let results = self.results.lock().unwrap();

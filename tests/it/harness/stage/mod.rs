@@ -7,6 +7,7 @@ mod actor;
 mod call;
 mod hold;
 mod invariant;
+mod like;
 mod moment;
 mod read;
 
@@ -49,6 +50,7 @@ async fn small(world: &World, strategy: &str, capacity: &str, more: &[&str]) -> 
         ["--timeline-capacity", capacity],
         ["--timeline-push-limit", "1"],
         ["--relation-changes-per-pair", "1000000"],
+        ["--post-reactions-per-user", "1000000"],
     ];
     app(&world.redis, &world.clock, &[options.as_flattened(), more].concat()).await
 }
@@ -148,7 +150,9 @@ impl Stage {
         words.extend(keys.iter().filter(goes).map(String::as_str));
         self.world.redis.raw::<i64>(&words);
         self.outage.end().await;
-        self.database.execute("DELETE FROM posts; DELETE FROM referrers; DELETE FROM edits").await;
+        self.database
+            .execute("DELETE FROM posts; DELETE FROM referrers; DELETE FROM edits; DELETE FROM likes")
+            .await;
         *self.results.lock().unwrap() = Results::default();
     }
 

@@ -47,6 +47,7 @@ impl Stage {
     /// Checks the lists of referrers of the two oldest posts: no entry is in two lists at one place, each number is that of
     /// the listed entries, and a reader who follows no one is shown nothing that the reader may not see now.
     pub(crate) async fn check_moment(&self) -> Result<(), String> {
+        self.check_likes_now().await?;
         let posts: BTreeMap<u64, Arc<Post>> = self.records().await.into_iter().collect();
         let targets = posts.values().take(2);
         let lists: Vec<(&Post, ReferrerKind)> =
