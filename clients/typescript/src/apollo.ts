@@ -8,6 +8,8 @@ import {
 } from "@apollo/client";
 import { print } from "@apollo/client/utilities";
 import type { DocumentNode } from "graphql";
+import type { CachedEdge, CachedList } from "./apolloList.js";
+import { mutate } from "./apolloMutation.js";
 import { appendEntries, applyToEntries, type Entry, type TimelineEvent } from "./entries.js";
 import { errorOf, FanfoldError } from "./error.js";
 import type { Fanfold } from "./fanfold.js";
@@ -15,14 +17,12 @@ import { createList, listOf } from "./list.js";
 import {
   type Binding,
   createLiveTimeline,
-  type FollowData,
   type FollowDocuments,
   type FollowedUser,
   type ListedEntry,
   pageOf,
   type TimelineData,
   type TimelineDocuments,
-  userErrorsOf,
   watchShown,
 } from "./live.js";
 import { expectRelation, isFollowing, type RelationChange } from "./relation.js";
@@ -59,22 +59,6 @@ export const fanfoldLink = (fanfold: Fanfold): ApolloLink =>
         });
       }),
   );
-
-/** A list in the cache. Objects are references. */
-interface CachedList {
-  readonly edges?: readonly CachedEdge[];
-  readonly nodes?: readonly Reference[];
-  readonly pageInfo?: { readonly hasNextPage: boolean };
-}
-interface Reference {
-  readonly __ref: string;
-}
-interface CachedEdge {
-  readonly key?: string;
-  readonly positions?: readonly string[];
-  readonly repostedBy?: readonly Reference[];
-  readonly node: Reference;
-}
 
 /** Returns the edges of a home timeline with those of the next page. */
 function appendToTimeline(edges: readonly CachedEdge[], page: readonly CachedEdge[], hasMore: boolean) {
@@ -171,46 +155,23 @@ async function read<Data>(client: ApolloClient, query: Query, variables: object)
 }
 
 /** Follows or unfollows a user: shown at once, and rolled back if the server rejects it. */
-async function follow(client: ApolloClient, mutation: Query, change: RelationChange, user: FollowedUser) {
-  const { cache } = client;
-  const layer = `fanfold:${change}:${user.id}:${Date.now()}:${Math.random()}`;
+function follow(client: ApolloClient, mutation: Query, change: RelationChange, user: FollowedUser) {
   const { relation } = user;
-  if (relation) {
-    const expected = expectRelation(change, relation, user.isPrivate);
-    const step = Number(isFollowing(expected)) - Number(isFollowing(relation));
-    const set =
-      <Value>(value: Value) =>
-      () =>
-        value;
-    const update = (cache: ApolloCache) => {
-      const { status, followingSince = null, requestedSince = null } = expected;
-      const fields = { status: set(status), followingSince: set(followingSince), requestedSince: set(requestedSince) };
-      cache.modify({ id: cache.identify({ __typename: "Relation", id: relation.id })!, fields });
-      const followerCount = (count: number | null) => count && count + step;
-      cache.modify({ id: cache.identify({ __typename: "User", id: user.id })!, fields: { followerCount } });
-    };
-    cache.batch({ optimistic: layer, update });
-  }
-  try {
-    const variables = { input: { userId: user.id } };
-    const { data, error } = await client.mutate<FollowData, any>({
-      mutation,
-      variables,
-      fetchPolicy: "no-cache",
-      errorPolicy: "all",
-    });
-    const payload = userErrorsOf(data);
-    if (error) throw errorOf(error);
-    const query = cache.transformDocument(mutation);
-    cache.batch({
-      update: (cache) => cache.write({ dataId: "ROOT_MUTATION", query, variables, result: data ?? null }),
-      removeOptimistic: layer,
-    });
-    return payload;
-  } catch (cause) {
-    cache.removeOptimistic(layer);
-    throw errorOf(cause);
-  }
+  if (!relation) return mutate(client, mutation, { userId: user.id }, {});
+  const expected = expectRelation(change, relation, user.isPrivate);
+  const step = Number(isFollowing(expected)) - Number(isFollowing(relation));
+  const set =
+    <Value>(value: Value) =>
+    () =>
+      value;
+  const expect = (cache: ApolloCache) => {
+    const { status, followingSince = null, requestedSince = null } = expected;
+    const fields = { status: set(status), followingSince: set(followingSince), requestedSince: set(requestedSince) };
+    cache.modify({ id: cache.identify({ __typename: "Relation", id: relation.id })!, fields });
+    const followerCount = (count: number | null) => count && count + step;
+    cache.modify({ id: cache.identify({ __typename: "User", id: user.id })!, fields: { followerCount } });
+  };
+  return mutate(client, mutation, { userId: user.id }, { expect });
 }
 
 /**

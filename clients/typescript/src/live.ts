@@ -99,9 +99,6 @@ export interface FollowedUser {
   readonly relation: (RelationState & { readonly id: string }) | null;
 }
 
-/** The data of a mutation that follows or unfollows, under any name. */
-export type FollowData = { readonly [field: string]: { readonly userErrors: readonly UserError[] } | null };
-
 /** The mutations that a button needs, each with the variable `$input`. Select `relation` or `user { relation }`. */
 export interface FollowDocuments<Mutation> {
   readonly follow: Mutation;
@@ -141,10 +138,6 @@ export interface RelationCache {
 /** Keeps the shown relations up to date, until the returned function is called. */
 export const watchShown = (fanfold: Fanfold, shown: Shown, { read, subscribe }: RelationCache): (() => void) =>
   fanfold.watchRelations({ read: () => Promise.all(shown.batches().map(read)), subscribe });
-
-/** Returns the errors of the payload of a mutation. */
-export const userErrorsOf = (data: FollowData | null | undefined): readonly UserError[] =>
-  Object.values(data ?? {})[0]?.userErrors ?? [];
 
 /** Returns the page of a query for a timeline. */
 export function pageOf<E>(data: TimelineData<E> | null | undefined): TimelinePage<E> {

@@ -1,13 +1,11 @@
 import {
   commitLocalUpdate,
-  commitMutation,
   createOperationDescriptor,
   type Environment,
   fetchQuery,
   getRequest,
   type GraphQLResponse,
   type GraphQLTaggedNode,
-  type MutationParameters,
   Network,
   type NormalizationArgument,
   type NormalizationSelection,
@@ -23,17 +21,16 @@ import type { Fanfold } from "./fanfold.js";
 import {
   type Binding,
   createLiveTimeline,
-  type FollowData,
   type FollowDocuments,
   type ListedEntry,
   pageOf,
   type TimelineData,
   type TimelineDocuments,
-  userErrorsOf,
   watchShown,
 } from "./live.js";
 import { expectRelation, isFollowing } from "./relation.js";
 import type { RelationEvent } from "./relations.js";
+import { mutate } from "./relayMutation.js";
 import { createShown } from "./shown.js";
 import type { CursorEvent } from "./timeline.js";
 
@@ -250,26 +247,18 @@ export function relayBinding(
             },
           ),
       }),
-    follow: (change, user) =>
-      new Promise((resolve, reject) => {
-        const expected = user.relation && expectRelation(change, user.relation, user.isPrivate);
-        commitMutation<MutationParameters>(environment, {
-          mutation: mutations[change],
-          variables: { input: { userId: user.id } },
-          optimisticUpdater(store) {
-            const [relation, followed] = [user.relation && store.get(user.relation.id), store.get(user.id)];
-            if (!expected || !relation) return;
-            const step = Number(isFollowing(expected)) - Number(isFollowing(user.relation!));
-            relation.setValue(expected.status, "status");
-            relation.setValue(expected.followingSince ?? null, "followingSince");
-            relation.setValue(expected.requestedSince ?? null, "requestedSince");
-            const count = followed?.getValue("followerCount");
-            if (typeof count === "number") followed!.setValue(count + step, "followerCount");
-          },
-          onCompleted: (data, errors) =>
-            errors?.length ? reject(errorOf({ errors })) : resolve(userErrorsOf(data as FollowData)),
-          onError: (error) => reject(errorOf(error)),
-        });
-      }),
+    follow(change, user) {
+      const expected = user.relation && expectRelation(change, user.relation, user.isPrivate);
+      return mutate(environment, mutations[change], { userId: user.id }, (store) => {
+        const [relation, followed] = [user.relation && store.get(user.relation.id), store.get(user.id)];
+        if (!expected || !relation) return;
+        const step = Number(isFollowing(expected)) - Number(isFollowing(user.relation!));
+        relation.setValue(expected.status, "status");
+        relation.setValue(expected.followingSince ?? null, "followingSince");
+        relation.setValue(expected.requestedSince ?? null, "requestedSince");
+        const count = followed?.getValue("followerCount");
+        if (typeof count === "number") followed!.setValue(count + step, "followerCount");
+      });
+    },
   };
 }

@@ -1,34 +1,27 @@
-import {
-  type AnyVariables,
-  type Client,
-  type Exchange,
-  gql,
-  subscriptionExchange,
-  type TypedDocumentNode,
-} from "@urql/core";
+import { type AnyVariables, type Client, type Exchange, gql, subscriptionExchange } from "@urql/core";
 import type { Cache, CacheExchangeOpts, Entity, ResolveInfo, UpdateResolver } from "@urql/exchange-graphcache";
 import type { Operation, Result } from "./document.js";
 import { appendEntries, applyToEntries, type Entry, type TimelineEvent } from "./entries.js";
 import { errorOf, type FanfoldError } from "./error.js";
 import type { Fanfold } from "./fanfold.js";
+import { linksOf, listsOf, valueOf } from "./graphcache.js";
 import { createList, type ListCache, listOf } from "./list.js";
 import {
   type Binding,
   createLiveTimeline,
-  type FollowData,
   type FollowDocuments,
   type ListedEntry,
   pageOf,
   type TimelineData,
   type TimelineDocuments,
   type TimelinePage,
-  userErrorsOf,
   watchShown,
 } from "./live.js";
 import { expectRelation, isFollowing, type RelationChange, type RelationState } from "./relation.js";
-import { CONNECTIONS, EMBEDDED_TYPES, KEY_FIELDS, listArguments, POSSIBLE_TYPES } from "./schema.js";
+import { CONNECTIONS, EMBEDDED_TYPES, KEY_FIELDS, POSSIBLE_TYPES } from "./schema.js";
 import { createShown } from "./shown.js";
 import type { CursorEvent, EventSink } from "./timeline.js";
+import { mutate, type Query } from "./urqlMutation.js";
 
 /** What the context of a subscription contains for {@link fanfoldExchange}. */
 interface ExchangeContext {
@@ -73,11 +66,6 @@ export const fanfoldExchange = (fanfold: Fanfold): Exchange =>
     }),
   });
 
-/** Returns the keys of the objects that a field of the cache links. */
-const linksOf = (cache: Cache, entity: Entity, field: string) => (cache.resolve(entity, field) ?? []) as string[];
-
-const valueOf = <Value>(cache: Cache, entity: Entity, field: string) => cache.resolve(entity, field) as Value;
-
 const Positions = gql`
   fragment FanfoldPositions on PostEdge {
     cursor
@@ -111,18 +99,6 @@ function writeEntries(cache: Cache, list: string, entries: readonly (Entry & { e
     "edges",
     entries.map(({ edge }) => edge),
   );
-}
-
-const textOf = (args: Record<string, unknown>) => JSON.stringify(Object.entries(listArguments(args)).sort());
-
-/** Returns the keys of the first pages of a list: one for each size of a page. */
-function listsOf(cache: Cache, parent: Entity, field: string, args: Record<string, unknown>, size?: unknown): string[] {
-  const fields = cache.inspectFields(parent).filter(({ fieldName, arguments: given }) => {
-    const isSize = size === undefined || given?.["first"] === size;
-    return fieldName === field && isSize && !given?.["after"] && textOf(given ?? {}) === textOf(args);
-  });
-  const lists = fields.map(({ fieldKey }) => cache.resolve(parent, fieldKey));
-  return lists.filter((list) => typeof list === "string");
 }
 
 /** Returns `hasNextPage` of a page. */
@@ -235,9 +211,6 @@ export function fanfoldCache(own: CacheExchangeOpts = {}): CacheExchangeOpts {
   };
 }
 
-/** A document of urql, or its text. */
-export type Query = TypedDocumentNode<any, any> | string;
-
 /** Reads a query from the network into the cache. Fails if there is no data. */
 async function read<Data>(client: Client, query: Query, variables: AnyVariables) {
   const { data, error } = await client.query(query, variables, { requestPolicy: "network-only" }).toPromise();
@@ -316,13 +289,9 @@ export function urqlBinding(
         read: (userIds) => read(client, query, { userIds }),
         subscribe: (sink) => subscribe(client, events, {}, "relationChanged", sink),
       }),
-    async follow(change, user) {
-      const variables = { input: { userId: user.id } };
-      const { data, error } = await client.mutation<FollowData>(mutations[change], variables).toPromise();
-      if (error) throw errorOf(error);
-      return userErrorsOf(data);
-    },
+    follow: (change, user) => mutate(client, mutations[change], { userId: user.id }),
   };
 }
 
 export { errorOf } from "./error.js";
+export type { Query } from "./urqlMutation.js";
