@@ -2,6 +2,7 @@ import type { Entry } from "./entries.js";
 import { rejection } from "./error.js";
 import type { Fanfold, UserError } from "./fanfold.js";
 import { createReader, type List, type ListCache, type ListDocument, type ListPage, type ReadState } from "./list.js";
+import type { Reactions } from "./reaction.js";
 import type { RelationChange, RelationState } from "./relation.js";
 import type { RelationEvent } from "./relations.js";
 import type { Shown } from "./shown.js";
@@ -125,6 +126,8 @@ export interface Binding<Query = any, Events = any> {
   relations(documents: RelationDocuments<Query, Events>): () => void;
   /** Follows or unfollows a user, shown at once. Returns the errors to show to the user. */
   follow(change: RelationChange, user: FollowedUser): Promise<readonly UserError[]>;
+  /** Likes and bookmarks. Missing in apps without them. */
+  readonly reactions?: Reactions;
 }
 
 /** How a binding keeps relations in its cache. */

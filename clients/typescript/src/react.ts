@@ -17,6 +17,7 @@ import type { FanfoldError } from "./error.js";
 import type { UserError } from "./fanfold.js";
 import type { List, ListDocument, ListPage, ListState } from "./list.js";
 import type { Binding, FollowedUser, ListedEntry, LiveTimeline, RelationDocuments, TimelineDocuments } from "./live.js";
+import { type BookmarkedPost, countAfter, type LikedPost, type Reaction, reactionKey } from "./reaction.js";
 import { isFollowing, isReversible } from "./relation.js";
 import type { Connection } from "./socket.js";
 import { createStore, type Store, type WritableStore } from "./store.js";
@@ -213,6 +214,35 @@ function actionOf({ relation }: FollowedUser): FollowAction {
   return relation.status === "FOLLOWER" ? "followBack" : "follow";
 }
 
+/** Why a change was rejected. */
+interface Failure {
+  readonly message: string;
+  readonly userErrors: readonly UserError[];
+}
+
+/** Returns why a change was rejected; undefined if it was accepted. */
+async function failureOf(change: Promise<readonly UserError[]>): Promise<Failure | undefined> {
+  try {
+    const userErrors = await change;
+    const message = userErrors.map(({ message }) => message).join(" ");
+    return userErrors.length > 0 ? { message, userErrors } : undefined;
+  } catch (error) {
+    return { message: (error as FanfoldError).message, userErrors: [] };
+  }
+}
+
+/**
+ * Keeps the failure of a change. It is about the state before the change, which the cache may restore after the failure: it
+ * ends when that changes.
+ */
+function useFailure<State>(state: State) {
+  const [failure, setFailure] = useState<Failure & { of: State }>();
+  const current = failure?.of === state ? failure : undefined;
+  useEffect(() => current && (() => setFailure(undefined)), [current]);
+  const set = (of: State, reason: Failure | undefined) => setFailure(reason && { of, ...reason });
+  return [{ error: current?.message, userErrors: current?.userErrors ?? [] }, set] as const;
+}
+
 /**
  * A button that follows a user, or reverses that.
  *
@@ -221,39 +251,82 @@ function actionOf({ relation }: FollowedUser): FollowAction {
 export function useFollow(user: FollowedUser): FollowButton {
   const { binding } = useFanfoldContext();
   const [isUnderWay, setUnderWay] = useState(false);
-  const [failure, setFailure] = useState<{ of: FollowAction; message: string; userErrors: readonly UserError[] }>();
   const isBusy = useRef(false);
   useShown(user.id);
   const action = actionOf(user);
-  // A failure is about the relation as it was, which the cache may restore after the failure: it ends when that changes.
-  const current = failure?.of === action ? failure : undefined;
-  useEffect(() => current && (() => setFailure(undefined)), [current]);
+  const [failure, setFailure] = useFailure(action);
 
   const toggle = async () => {
     if (isBusy.current) return;
     isBusy.current = true;
     setUnderWay(true);
-    setFailure(undefined);
+    setFailure(action, undefined);
     const change = action === "unfollow" || action === "withdraw" ? "unfollow" : "follow";
-    try {
-      const userErrors = await binding.follow(change, user);
-      const message = userErrors.map(({ message }) => message).join(" ");
-      if (userErrors.length > 0) setFailure({ of: action, message, userErrors });
-    } catch (error) {
-      setFailure({ of: action, message: (error as FanfoldError).message, userErrors: [] });
-    }
+    setFailure(action, await failureOf(binding.follow(change, user)));
     isBusy.current = false;
     setUnderWay(false);
   };
-  return {
-    action,
-    label: LABELS[action],
-    toggle,
-    isUnderWay,
-    error: current?.message,
-    userErrors: current?.userErrors ?? [],
-  };
+  return { action, label: LABELS[action], toggle, isUnderWay, ...failure };
 }
+
+/** What {@link useBookmark} returns. */
+export interface ReactionButton {
+  /** True if the post has the viewer's reaction: the `aria-pressed` of the button. */
+  readonly isSet: boolean;
+  /**
+   * Adds the reaction or takes it back, which is shown at once in the whole page. It can be called again at any time: the
+   * server receives what is wanted last. Returns the error, also to a component that is gone with the post.
+   */
+  toggle(): Promise<string | undefined>;
+  /** Why the last change was rejected, as a sentence; undefined once the reaction has changed. */
+  readonly error: string | undefined;
+  readonly userErrors: readonly UserError[];
+}
+
+/** What {@link useLike} returns. */
+export interface LikeButton extends ReactionButton {
+  /** The number of likes to show. */
+  readonly count: number;
+}
+
+/** A button that adds a reaction to a post, or takes it back. `has` is what the cache has of it. */
+function useReaction(reaction: Reaction, postId: string, has: boolean | null): ReactionButton {
+  const { reactions } = useFanfoldContext().binding;
+  if (!reactions) throw new Error("The binding has no `reactions`: add those of its library.");
+  const name = reactionKey(reaction, postId);
+  const now = () => reactions.wanted.get().get(name) ?? has === true;
+  const isSet = useSyncExternalStore(reactions.wanted.subscribe, now, now);
+  const [failure, setFailure] = useFailure(isSet);
+  const last = useRef(isSet);
+  const toggle = async () => {
+    last.current = !now();
+    setFailure(isSet, undefined);
+    const reason = await failureOf(reactions.set(reaction, postId, last.current));
+    // Clicks meanwhile have joined this one.
+    if (reason) setFailure(!last.current, reason);
+    return reason?.message;
+  };
+  return { isSet, toggle, ...failure };
+}
+
+/**
+ * A button that likes a post, or takes the like back.
+ *
+ * @param post Select `id likeCount viewerHasLiked`.
+ */
+export function useLike(post: LikedPost): LikeButton {
+  const { id, likeCount, viewerHasLiked } = post;
+  const button = useReaction("like", id, viewerHasLiked);
+  return { ...button, count: countAfter(likeCount, viewerHasLiked, button.isSet) };
+}
+
+/**
+ * A button that bookmarks a post, or removes the bookmark.
+ *
+ * @param post Select `id viewerHasBookmarked`.
+ */
+export const useBookmark = ({ id, viewerHasBookmarked }: BookmarkedPost): ReactionButton =>
+  useReaction("bookmark", id, viewerHasBookmarked);
 
 /** The state of the connection over which events arrive. */
 export const useConnection = (): Connection => useStore(useFanfoldContext().binding.fanfold.state);
@@ -277,3 +350,4 @@ export type {
   TimelinePage,
   TimelineState,
 } from "./live.js";
+export type { BookmarkedPost, LikedPost, Reactions } from "./reaction.js";

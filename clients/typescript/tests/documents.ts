@@ -45,3 +45,30 @@ export const FOLLOWERS = `query Followers($id: ID!, $after: String) {
     }
   }
 }`;
+
+const POST = "id content likeCount viewerHasLiked viewerHasBookmarked";
+
+export const POST_BY_ID = `query PostById($id: ID!) { post(id: $id) { ${POST} } }`;
+
+const reactedDocument = (change: string) => {
+  const name = `${change[0]!.toUpperCase()}${change.slice(1)}`;
+  const payload = `post { ${POST} } userErrors { code message }`;
+  return `mutation ${name}($input: ${name}Input!) { ${change}(input: $input) { ${payload} } }`;
+};
+
+export const REACTIONS = {
+  like: reactedDocument("like"),
+  unlike: reactedDocument("unlike"),
+  bookmark: reactedDocument("bookmark"),
+  removeBookmark: reactedDocument("removeBookmark"),
+};
+
+export const REACTED = `query Reacted($after: String) {
+  viewer {
+    id
+    likes(first: 5, after: $after) {
+      edges { cursor listedAt node { ${POST} } } pageInfo { endCursor hasNextPage }
+    }
+    bookmarks(first: 5) { nodes { ${POST} } pageInfo { endCursor hasNextPage } }
+  }
+}`;

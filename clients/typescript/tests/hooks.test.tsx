@@ -9,8 +9,8 @@ import { act, type ReactNode, useRef, useSyncExternalStore } from "react";
 import { createRoot } from "react-dom/client";
 
 import { createFanfold, createStore, memoryToken, type Store } from "../src/index.js";
-import { FanfoldProvider, type FollowedUser, useFollow, useTimeline } from "../src/react.js";
-import { type Cached, CACHES, type Shown } from "./harness/caches.js";
+import { FanfoldProvider, type FollowedUser, useBookmark, useFollow, useLike, useTimeline } from "../src/react.js";
+import { type Cached, CACHES, type Shown, type ShownPost } from "./harness/caches.js";
 import { startProxy } from "./harness/proxy.js";
 import { QuietWebSocket } from "./harness/socket.js";
 import { pause, register, skip, URL_OF_API, type User } from "./harness/world.js";
@@ -115,5 +115,68 @@ for (const [name, open] of Object.entries(CACHES)) {
     await reach(() => text() === "Unfollow", "the relation, without the error");
     await reader.unfollow(other);
     await reach(() => text() === "Follow", "the relation, without the error");
+  });
+
+  test(`${name}: buttons of reactions follow each click, and report why one is rejected`, { skip }, async () => {
+    const [reader, writer] = [await register("reader"), await register("writer")];
+    const id = await writer.publish("post");
+    const { proxy, cached, element, render, reach } = await openPage(reader);
+    const post = createStore<ShownPost | undefined>(undefined);
+    await cached.post(id, post.set);
+    const texts: string[] = [];
+    function Buttons({ of: { get, subscribe } }: { of: Store<ShownPost | undefined> }) {
+      const shown = useSyncExternalStore(subscribe, get)!;
+      const [like, bookmark] = [useLike(shown), useBookmark(shown)];
+      texts.push(`${like.count} ${like.isSet}`);
+      return (
+        <>
+          <button name="like" onClick={like.toggle}>
+            {like.count} {String(like.isSet)} {like.error}
+          </button>
+          <button name="bookmark" onClick={bookmark.toggle}>
+            {String(bookmark.isSet)} {bookmark.error}
+          </button>
+        </>
+      );
+    }
+    render(<Buttons of={post} />);
+    const button = (which: string) => element.querySelector<HTMLElement>(`[name=${which}]`)!;
+    const text = (which: string) => button(which).textContent!.trim();
+    const click = (which: string) => act(() => button(which).click());
+    const settled = () => cached.binding.reactions.wanted.get().size === 0;
+    assert.equal(text("like"), "0 false");
+    texts.length = 0;
+    // Each click shows at once, though the server is slow; then the last one has been sent.
+    proxy.isWithholding = true;
+    for (const expected of ["1 true", "0 false", "1 true", "0 false", "1 true"]) {
+      click("like");
+      assert.equal(text("like"), expected);
+    }
+    click("bookmark");
+    assert.equal(text("bookmark"), "true");
+    await reach(() => proxy.withheld === 2, "the responses");
+    click("like");
+    proxy.isWithholding = false;
+    proxy.release();
+    await reach(settled, "the outcome");
+    assert.equal(text("like"), "0 false");
+    assert.equal(text("bookmark"), "true");
+    assert.deepEqual([...new Set(texts)].sort(), ["0 false", "1 true"]);
+
+    proxy.isDown = true;
+    proxy.cut();
+    click("like");
+    click("bookmark");
+    assert.deepEqual([text("like"), text("bookmark")], ["1 true", "false"]);
+    const unreachable = "The server cannot be reached.";
+    await reach(() => text("like") === `0 false ${unreachable}`, "an error");
+    await reach(() => text("bookmark") === `true ${unreachable}`, "an error");
+    await act(() => pause(100));
+    assert.deepEqual([text("like"), text("bookmark")], [`0 false ${unreachable}`, `true ${unreachable}`]);
+    proxy.isDown = false;
+    click("like");
+    assert.equal(text("like"), "1 true");
+    await reach(settled, "the outcome");
+    assert.equal(text("like"), "1 true");
   });
 }

@@ -47,6 +47,15 @@ for (const binding of ["apollo", "urql", "relay", "react", "codegen"]) {
   });
 }
 
+for (const cache of ["apollo", "urql", "relay"]) {
+  test(`the reactions of ${cache} add at most 1 KB`, async () => {
+    const binding = `${CORE} export * from "@fanfold/client/${cache}";`;
+    const external = ["graphql-ws", ...PEERS];
+    const both = await sizeOf(`${binding} export * from "@fanfold/client/${cache}/reactions";`, external);
+    assert.ok(both - (await sizeOf(binding, external)) <= KILOBYTE, `${both}`);
+  });
+}
+
 test("a program contains only what it imports", async () => {
   const relation = await sizeOf('export { expectRelation } from "@fanfold/client";', []);
   assert.ok(relation < KILOBYTE / 2, `${relation}`);

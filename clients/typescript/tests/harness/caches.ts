@@ -11,15 +11,37 @@ import { apolloBinding, fanfoldCache as apolloCache, fanfoldLink } from "../../s
 import type { Entry, Fanfold } from "../../src/index.js";
 import type { Binding, FollowedUser, LiveTimeline } from "../../src/live.js";
 import { fanfoldNetwork, relayBinding } from "../../src/relay.js";
+import { apolloReactions } from "../../src/apolloReactions.js";
+import type { BookmarkedPost, LikedPost, Reactions } from "../../src/reaction.js";
+import { relayReactions } from "../../src/relayReactions.js";
 import { fanfoldCache as urqlCache, fanfoldExchange, urqlBinding } from "../../src/urql.js";
-import { EVENTS, FOLLOW, FOLLOWERS, HOME, PROFILE, RELATION_EVENTS, RELATIONS, UNFOLLOW } from "../documents.js";
+import { reactionCache, urqlReactions } from "../../src/urqlReactions.js";
+import {
+  EVENTS,
+  FOLLOW,
+  FOLLOWERS,
+  HOME,
+  POST_BY_ID,
+  PROFILE,
+  REACTED,
+  REACTIONS,
+  RELATION_EVENTS,
+  RELATIONS,
+  UNFOLLOW,
+} from "../documents.js";
 import EventsForRelay from "../relay/generated/documentsEventsSubscription.graphql.js";
+import BookmarkForRelay from "../relay/generated/documentsBookmarkMutation.graphql.js";
 import FollowForRelay from "../relay/generated/documentsFollowMutation.graphql.js";
 import HomeForRelay from "../relay/generated/documentsHomeQuery.graphql.js";
+import LikeForRelay from "../relay/generated/documentsLikeMutation.graphql.js";
+import PostForRelay from "../relay/generated/documentsPostQuery.graphql.js";
 import ProfileForRelay from "../relay/generated/documentsProfileQuery.graphql.js";
+import ReactedForRelay from "../relay/generated/documentsReactedQuery.graphql.js";
 import RelationEventsForRelay from "../relay/generated/documentsRelationsSubscription.graphql.js";
 import RelationsForRelay from "../relay/generated/documentsRelationsQuery.graphql.js";
+import RemoveBookmarkForRelay from "../relay/generated/documentsRemoveBookmarkMutation.graphql.js";
 import UnfollowForRelay from "../relay/generated/documentsUnfollowMutation.graphql.js";
+import UnlikeForRelay from "../relay/generated/documentsUnlikeMutation.graphql.js";
 
 /** An entry as the documents of the tests select it. */
 export interface Shown extends Entry {
@@ -32,21 +54,56 @@ export interface Shown extends Entry {
 export const textOf = ({ node, repostedBy }: Shown): string =>
   [node.content, ...repostedBy.map(({ username }) => username)].join(" ");
 
+/** A post as the documents of the tests select it. */
+export interface ShownPost extends LikedPost, BookmarkedPost {
+  readonly content: string;
+}
+
+/** The contents of the viewer's lists of posts. */
+export interface Reacted {
+  readonly likes: readonly string[];
+  readonly bookmarks: readonly string[];
+}
+
+/** Returns the lists in the data of the query for the viewer's likes and bookmarks. */
+const reactedOf = ({ viewer }: any): Reacted => ({
+  likes: viewer.likes.edges.map(({ node }: any) => node.content),
+  bookmarks: viewer.bookmarks.nodes.map(({ content }: any) => content),
+});
+
 /** A cache with its binding. */
 export interface Cached {
-  binding: Binding;
+  binding: Binding & { readonly reactions: Reactions };
   documents: { home: unknown; events: unknown; relations: unknown; relationEvents: unknown };
   /** Reads a user from the network, and watches them in the cache. */
   profile(id: string, listener: (user: FollowedUser) => void): Promise<unknown>;
+  /** Reads a post from the network, again at each call, and watches it in the cache. */
+  post(id: string, listener?: (post: ShownPost) => void): Promise<unknown>;
+  /** Reads the viewer's likes and bookmarks from the network, and watches them in the cache. */
+  reacted(listener: (lists: Reacted) => void): Promise<unknown>;
   /** Reads the followers of a user from the first page on, and returns the ids of the list in the cache. */
   followers?(id: string, pages: number): Promise<string[]>;
 }
 
 function apollo(fanfold: Fanfold): Cached {
   const client = new ApolloClient({ cache: new InMemoryCache(apolloCache()), link: fanfoldLink(fanfold) });
-  const binding = apolloBinding(fanfold, client, { follow: gql(FOLLOW), unfollow: gql(UNFOLLOW) });
+  const mutations = Object.fromEntries(Object.entries(REACTIONS).map(([change, text]) => [change, gql(text)]));
+  const watch = (query: string, variables: object, onData: (data: any) => void) =>
+    new Promise((resolve) =>
+      client
+        .watchQuery<any, any>({ query: gql(query), variables, fetchPolicy: "cache-and-network" })
+        .subscribe(({ data, dataState, networkStatus }) => {
+          if (dataState === "complete") onData(data);
+          if (networkStatus === 7) resolve(data);
+        }),
+    );
   return {
-    binding,
+    binding: {
+      ...apolloBinding(fanfold, client, { follow: gql(FOLLOW), unfollow: gql(UNFOLLOW) }),
+      reactions: apolloReactions(client, mutations),
+    },
+    post: (id, listener = () => {}) => watch(POST_BY_ID, { id }, ({ post }) => listener(post)),
+    reacted: (listener) => watch(REACTED, {}, (data) => listener(reactedOf(data))),
     documents: {
       home: gql(HOME),
       events: gql(EVENTS),
@@ -79,11 +136,22 @@ function urql(fanfold: Fanfold): Cached {
   const client = new Client({
     url: fanfold.url,
     preferGetMethod: false,
-    exchanges: [cacheExchange(urqlCache()), fanfoldExchange(fanfold)],
+    exchanges: [cacheExchange(urqlCache(reactionCache())), fanfoldExchange(fanfold)],
   });
-  const binding = urqlBinding(fanfold, client, { follow: FOLLOW as never, unfollow: UNFOLLOW as never });
+  const watch = (query: string, variables: object, onData: (data: any) => void) =>
+    new Promise((resolve) =>
+      client.query<any>(query, variables, { requestPolicy: "cache-and-network" }).subscribe(({ data, stale }) => {
+        if (data) onData(data);
+        if (!stale) resolve(data);
+      }),
+    );
   return {
-    binding,
+    binding: {
+      ...urqlBinding(fanfold, client, { follow: FOLLOW as never, unfollow: UNFOLLOW as never }),
+      reactions: urqlReactions(client, REACTIONS),
+    },
+    post: (id, listener = () => {}) => watch(POST_BY_ID, { id }, ({ post }) => listener(post)),
+    reacted: (listener) => watch(REACTED, {}, (data) => listener(reactedOf(data))),
     documents: { home: HOME, events: EVENTS, relations: RELATIONS, relationEvents: RELATION_EVENTS },
     profile: (id, listener) =>
       new Promise((resolve) =>
@@ -107,24 +175,34 @@ function relay(fanfold: Fanfold): Cached {
     network: fanfoldNetwork(fanfold),
     store: new Relay.Store(new Relay.RecordSource()),
   });
-  const binding = relayBinding(fanfold, environment, { follow: FollowForRelay, unfollow: UnfollowForRelay });
+  const mutations = {
+    like: LikeForRelay,
+    unlike: UnlikeForRelay,
+    bookmark: BookmarkForRelay,
+    removeBookmark: RemoveBookmarkForRelay,
+  };
+  const watch = async (query: Relay.ConcreteRequest, variables: object, onData: (data: any) => void) => {
+    const operation = Relay.createOperationDescriptor(query, variables);
+    environment.retain(operation);
+    await Relay.fetchQuery(environment, query, variables).toPromise();
+    const snapshot = environment.lookup(operation.fragment);
+    onData(snapshot.data);
+    environment.subscribe(snapshot, ({ data }) => onData(data));
+  };
   return {
-    binding,
+    binding: {
+      ...relayBinding(fanfold, environment, { follow: FollowForRelay, unfollow: UnfollowForRelay }),
+      reactions: relayReactions(environment, mutations),
+    },
+    post: (id, listener = () => {}) => watch(PostForRelay, { id }, ({ post }) => listener(post)),
+    reacted: (listener) => watch(ReactedForRelay, {}, (data) => listener(reactedOf(data))),
     documents: {
       home: HomeForRelay,
       events: EventsForRelay,
       relations: RelationsForRelay,
       relationEvents: RelationEventsForRelay,
     },
-    async profile(id, listener) {
-      const operation = Relay.createOperationDescriptor(ProfileForRelay, { id });
-      environment.retain(operation);
-      await Relay.fetchQuery(environment, ProfileForRelay, { id }).toPromise();
-      const snapshot = environment.lookup(operation.fragment);
-      const show = ({ data }: any) => listener(data.node);
-      show(snapshot);
-      environment.subscribe(snapshot, show);
-    },
+    profile: (id, listener) => watch(ProfileForRelay, { id }, ({ node }) => listener(node)),
   };
 }
 

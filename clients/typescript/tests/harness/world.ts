@@ -55,6 +55,9 @@ export interface User {
   publish(content: string, idempotencyKey?: string): Promise<string>;
   repost(post: string): Promise<void>;
   undoRepost(post: string): Promise<void>;
+  like(post: string): Promise<void>;
+  unlike(post: string): Promise<void>;
+  block(other: User): Promise<void>;
   delete(post: string): Promise<void>;
   /** Returns the contents of the home timeline, each with those who have reposted it. */
   timeline(): Promise<string[]>;
@@ -95,6 +98,9 @@ export async function register(prefix = "user", url = URL_OF_API): Promise<User>
       (await change("publish", { content, idempotencyKey }, "post { id }")).post.id,
     repost: (postId) => change("repost", { postId }),
     undoRepost: (postId) => change("undoRepost", { postId }),
+    like: (postId) => change("like", { postId }),
+    unlike: (postId) => change("unlike", { postId }),
+    block: (other) => change("block", { userId: other.id }),
     delete: (postId) => change("deletePost", { postId }),
     timeline: async () => {
       const edges = "edges { node { content } repostedBy { username } }";

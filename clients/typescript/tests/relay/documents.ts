@@ -133,3 +133,99 @@ graphql`
     }
   }
 `;
+
+graphql`
+  fragment documentsPost on Post {
+    id
+    content
+    likeCount
+    viewerHasLiked
+    viewerHasBookmarked
+  }
+`;
+
+graphql`
+  query documentsPostQuery($id: ID!) {
+    post(id: $id) {
+      ...documentsPost @relay(mask: false)
+    }
+  }
+`;
+
+graphql`
+  query documentsReactedQuery($after: String) {
+    viewer {
+      id
+      likes(first: 5, after: $after) @connection(key: "Reacted_likes") {
+        edges {
+          cursor
+          listedAt
+          node {
+            ...documentsPost @relay(mask: false)
+          }
+        }
+      }
+      bookmarks(first: 5) {
+        nodes {
+          ...documentsPost @relay(mask: false)
+        }
+      }
+    }
+  }
+`;
+
+graphql`
+  mutation documentsLikeMutation($input: LikeInput!) {
+    like(input: $input) {
+      post {
+        ...documentsPost @relay(mask: false)
+      }
+      userErrors {
+        code
+        message
+      }
+    }
+  }
+`;
+
+graphql`
+  mutation documentsUnlikeMutation($input: UnlikeInput!) {
+    unlike(input: $input) {
+      post {
+        ...documentsPost @relay(mask: false)
+      }
+      userErrors {
+        code
+        message
+      }
+    }
+  }
+`;
+
+graphql`
+  mutation documentsBookmarkMutation($input: BookmarkInput!) {
+    bookmark(input: $input) {
+      post {
+        ...documentsPost @relay(mask: false)
+      }
+      userErrors {
+        code
+        message
+      }
+    }
+  }
+`;
+
+graphql`
+  mutation documentsRemoveBookmarkMutation($input: RemoveBookmarkInput!) {
+    removeBookmark(input: $input) {
+      post {
+        ...documentsPost @relay(mask: false)
+      }
+      userErrors {
+        code
+        message
+      }
+    }
+  }
+`;
