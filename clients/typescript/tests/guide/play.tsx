@@ -127,6 +127,29 @@ assert.equal(reposts("for followers"), "1 reposts true");
 await reach(() => post("for followers").querySelector("[role=alert]"), "an error");
 assert.equal(reposts("for followers"), "0 reposts false");
 
+// Likes and bookmarks: shown at once, and sent to the server.
+const pressed = (text: string) => {
+  const shown = button(text, post("live"));
+  return `${shown.textContent} ${shown.getAttribute("aria-pressed")}`;
+};
+const bookmarks = async () =>
+  (await ask("{ viewer { bookmarks { nodes { id } } } }", {}, reader.token))["viewer"].bookmarks.nodes;
+const likes = async () =>
+  (await ask("query ($id: ID!) { post(id: $id) { likeCount } }", { id: live }))["post"].likeCount;
+act(() => button("likes", post("live")).click());
+act(() => button("Bookmark", post("live")).click());
+assert.deepEqual([pressed("likes"), pressed("Bookmark")], ["1 likes true", "Bookmark true"]);
+for (let count = 0; count === 0; count = await likes()) await act(() => pause());
+for (let ids: unknown[] = []; ids.length === 0; ids = await bookmarks()) await act(() => pause());
+isOffline = true;
+act(() => button("likes", post("live")).click());
+assert.equal(pressed("likes"), "0 likes false");
+await reach(() => post("live").querySelector("[role=alert]"), "an error");
+assert.equal(pressed("likes"), "1 likes true");
+isOffline = false;
+await click("likes", post("live"));
+await reach(() => pressed("likes") === "0 likes false" && !post("live").querySelector("[role=alert]"), "no like");
+
 // Replies.
 await click("replies", post("live"));
 await reach(() => post("live").querySelector("textarea"), "a thread");
