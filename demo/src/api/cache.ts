@@ -1,12 +1,13 @@
 // The normalised cache: every user, post and relation is stored once, so that a change shows everywhere. The package keeps
-// the home timeline and endless lists, and shows follows before the server responds. What is here concerns the other lists
-// that change with posts and relations.
+// the home timeline and endless lists, and shows follows, likes and bookmarks before the server responds. What is here
+// concerns the other lists that change with posts and relations.
 
 import { fanfoldCache } from "@fanfold/client/urql";
+import { reactionCache } from "@fanfold/client/urql/reactions";
 import { type Cache, cacheExchange, type Entity, type UpdateResolver } from "@urql/exchange-graphcache";
 import schema from "../generated/schema.json";
 import { changeLists, setListed } from "./lists";
-import { addPublished, addToConversation, postResolvers, removePost, setReposted, viewerOf } from "./posts";
+import { addPublished, addToConversation, postResolvers, removePost, setLiked, setReposted, viewerOf } from "./posts";
 
 /** The expected response of `repost` or `undoRepost`. */
 const expectedRepost =
@@ -39,7 +40,9 @@ function removeBlocked(cache: Cache, user: string): void {
   for (const profile of [...shown(cache, "user"), cache.resolve(viewerOf(cache), "user") as Entity]) {
     for (const list of PEOPLE) setListed(cache, profile, list, user, false);
   }
-  for (const post of shown(cache, "post")) setListed(cache, post, "repostedBy", user, false);
+  for (const post of shown(cache, "post")) {
+    for (const list of ["repostedBy", "likedBy"]) setListed(cache, post, list, user, false);
+  }
 }
 
 /** Updates the viewer's lists of users according to the relation to a user. */
@@ -97,7 +100,17 @@ export function cache() {
     if (edge) addToConversation(cache, `Post:${edge.node.id}`);
     else if (postId && !userId) removePost(cache, postId);
   };
+  const ofReactions = reactionCache();
+  /** Likes a post, or takes that back: in the viewer's likes, and among those who like the post. */
+  const onLike =
+    (change: "like" | "unlike"): UpdateResolver<Mutated> =>
+    (mutated, input, cache, info) => {
+      ofReactions.updates!.Mutation![change]!(mutated, input, cache, info);
+      onPost((cache, post) => setLiked(cache, post, change === "like"))(mutated, input, cache, info);
+    };
   const mutations = {
+    like: onLike("like"),
+    unlike: onLike("unlike"),
     publish: onPost(addPublished),
     repost: onPost((cache, post) => setReposted(cache, post, true)),
     undoRepost: onPost((cache, post) => setReposted(cache, post, false)),
@@ -113,14 +126,16 @@ export function cache() {
     updateProfile: onPrivacy,
   };
   return cacheExchange(
-    fanfoldCache({
-      schema,
-      resolvers: postResolvers,
-      optimistic: { repost: expectedRepost(true), undoRepost: expectedRepost(false) },
-      updates: {
-        Mutation: mutations,
-        Subscription: { timeline: onTimelineEvent, relationChanged: onRelationEvent },
-      },
-    }),
+    fanfoldCache(
+      reactionCache({
+        schema,
+        resolvers: postResolvers,
+        optimistic: { repost: expectedRepost(true), undoRepost: expectedRepost(false) },
+        updates: {
+          Mutation: mutations,
+          Subscription: { timeline: onTimelineEvent, relationChanged: onRelationEvent },
+        },
+      }),
+    ),
   );
 }

@@ -2,10 +2,12 @@
 
 import { createFanfold, memoryToken } from "@fanfold/client";
 import { fanfoldExchange, urqlBinding } from "@fanfold/client/urql";
+import { urqlReactions } from "@fanfold/client/urql/reactions";
 import { Client } from "urql";
 import { connection } from "../live/connection";
 import { Follow, Unfollow } from "../people/useRelationChange";
 import { session } from "../session/session";
+import { reactionDocuments } from "../timeline/reactions";
 import { cache } from "./cache";
 import { keepErrors } from "./keepErrors";
 
@@ -19,7 +21,11 @@ export function openClient(token: string) {
   fanfold.signedIn.subscribe(session.expire);
   fanfold.state.subscribe(() => connection.follow(fanfold.state.get()));
   const client = new Client({ ...common, exchanges: [keepErrors(), cache(), fanfoldExchange(fanfold)] });
-  return { client, fanfold, binding: urqlBinding(fanfold, client, { follow: Follow, unfollow: Unfollow }) };
+  const binding = {
+    ...urqlBinding(fanfold, client, { follow: Follow, unfollow: Unfollow }),
+    reactions: urqlReactions(client, reactionDocuments),
+  };
+  return { client, fanfold, binding };
 }
 
 /** Opens a client without a session. */

@@ -144,6 +144,10 @@ export function setReposted(cache: Cache, post: string, isReposted: boolean): vo
   changeLists(cache, viewer, "posts", (entries) => entries.filter((entry) => !isRepost(entry)));
 }
 
+/** Shows the viewer among those who like a post, or not. */
+export const setLiked = (cache: Cache, post: string, isLiked: boolean): void =>
+  setListed(cache, post, "likedBy", cache.resolve(viewerOf(cache), "user") as string, isLiked);
+
 /** Lowers the counts of the posts that a deleted post referred to. */
 function lowerCounts(cache: Cache, post: string): void {
   // Only public posts are counted.

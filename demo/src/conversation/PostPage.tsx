@@ -1,5 +1,5 @@
 // The page of a post: the posts above it, the post with a form to reply, and its replies, the posts that
-// quote it, or the users who have reposted it.
+// quote it, or the users who have reposted or like it.
 
 import { useRef } from "react";
 import { useRefreshing } from "../api/useRefreshing";
@@ -13,6 +13,7 @@ import { PostCard } from "../timeline/PostCard";
 import { ReplyForm } from "../timeline/ReplyForm";
 import { Missing } from "../ui/Missing";
 import { Ancestors } from "./Ancestors";
+import { Likes } from "./Likes";
 import { Quotes } from "./Quotes";
 import { Replies } from "./Replies";
 import { Reposts } from "./Reposts";
@@ -24,6 +25,7 @@ const PostQuery = graphql(`
       replyCount
       quoteCount
       repostCount
+      likeCount
       author {
         id
         displayName
@@ -38,7 +40,7 @@ const PostQuery = graphql(`
   }
 `);
 
-const LISTS = { replies: Replies, quotes: Quotes, reposts: Reposts };
+const LISTS = { replies: Replies, quotes: Quotes, reposts: Reposts, likes: Likes };
 
 interface PostPageProps {
   id: string;
@@ -60,6 +62,7 @@ export function PostPage({ id, tab }: PostPageProps) {
     { name: "replies", label: "Replies", one: "Reply", count: post.replyCount },
     { name: "quotes", label: "Quotes", one: "Quote", count: post.quoteCount },
     { name: "reposts", label: "Reposts", one: "Repost", count: post.repostCount },
+    { name: "likes", label: "Likes", one: "Like", count: post.likeCount },
   ];
   const shown = tabs.map(({ name, ...labels }) => ({ ...labels, to: paths.post(id, name), isCurrent: name === tab }));
   const List = LISTS[tab];

@@ -3,12 +3,14 @@
 export const PEOPLE_TABS = ["followers", "following", "mutuals", "known"] as const;
 export type PeopleTab = (typeof PEOPLE_TABS)[number];
 export type ProfileTab = "posts" | PeopleTab;
-export type PostTab = "replies" | "quotes" | "reposts";
+export type PostTab = "replies" | "quotes" | "reposts" | "likes";
 
 export type Route =
   | { page: "home" }
   | { page: "profile"; username: string; tab: ProfileTab }
   | { page: "post"; id: string; tab: PostTab }
+  | { page: "likes" }
+  | { page: "bookmarks" }
   | { page: "requests" }
   | { page: "visitors" }
   | { page: "settings" }
@@ -16,6 +18,8 @@ export type Route =
 
 export const paths = {
   home: "/",
+  likes: "/likes",
+  bookmarks: "/bookmarks",
   requests: "/requests",
   visitors: "/visitors",
   settings: "/settings",
@@ -23,12 +27,14 @@ export const paths = {
   post: (id: string, tab: PostTab = "replies") => `/posts/${id}${tab === "replies" ? "" : `/${tab}`}`,
 };
 
-const POST = /^\/posts\/([\w-]+)(?:\/(quotes|reposts))?$/;
+const POST = /^\/posts\/([\w-]+)(?:\/(quotes|reposts|likes))?$/;
 const PROFILE = new RegExp(`^/@(\\w{2,30})(?:/(${PEOPLE_TABS.join("|")}))?$`);
 
 export function routeOf(path: string): Route {
   const plain = path.replace(/(.)\/+$/, "$1");
   if (plain === paths.home) return { page: "home" };
+  if (plain === paths.likes) return { page: "likes" };
+  if (plain === paths.bookmarks) return { page: "bookmarks" };
   if (plain === paths.requests) return { page: "requests" };
   if (plain === paths.visitors) return { page: "visitors" };
   if (plain === paths.settings) return { page: "settings" };

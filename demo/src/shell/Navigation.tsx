@@ -39,6 +39,8 @@ export function Navigation() {
     ...(username
       ? [{ to: paths.profile(username), icon: "person", label: "Profile", isHere: isOwnProfile } as const]
       : []),
+    { to: paths.likes, icon: "heart", label: "Likes", isHere: route.page === "likes" },
+    { to: paths.bookmarks, icon: "bookmark", label: "Bookmarks", isHere: route.page === "bookmarks" },
     {
       to: paths.requests,
       icon: "requests",

@@ -3,6 +3,7 @@
 import { PostPage } from "../conversation/PostPage";
 import type { Route } from "../navigation/routes";
 import { ProfilePage } from "../profile/ProfilePage";
+import { ReactedPostsPage } from "../reactions/ReactedPostsPage";
 import { RequestsPage } from "../requests/RequestsPage";
 import { SettingsPage } from "../settings/SettingsPage";
 import { HomePage } from "../timeline/HomePage";
@@ -17,6 +18,9 @@ export function Page({ route }: { route: Route }) {
       return <ProfilePage key={route.username} username={route.username} tab={route.tab} />;
     case "post":
       return <PostPage key={route.id} id={route.id} tab={route.tab} />;
+    case "likes":
+    case "bookmarks":
+      return <ReactedPostsPage key={route.page} list={route.page} />;
     case "requests":
       return <RequestsPage />;
     case "visitors":

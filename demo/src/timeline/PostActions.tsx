@@ -1,5 +1,5 @@
-// The buttons below a post that reply to it, quote it and repost it, with the form that they open, and the link to its
-// conversation.
+// The buttons below a post that reply to it, quote it, repost it, like it and bookmark it, with the form that they open,
+// and the link to its conversation.
 
 import { useRef, useState } from "react";
 import { type FragmentType, graphql, readFragment } from "../generated";
@@ -10,6 +10,7 @@ import { counted } from "../ui/numbers";
 import { Composer } from "./Composer";
 import { QuotedPost } from "./QuotedPost";
 import { ReplyForm } from "./ReplyForm";
+import { ReactionButtons } from "./ReactionButtons";
 import { RepostButton } from "./RepostButton";
 
 export const PostActionsPost = graphql(`
@@ -26,6 +27,7 @@ export const PostActionsPost = graphql(`
     ...ReplyForm
     ...QuotedPost
     ...RepostButton
+    ...ReactionButtons
   }
 `);
 
@@ -33,9 +35,11 @@ interface PostActionsProps {
   post: FragmentType<typeof PostActionsPost>;
   /** Called instead of opening a form to reply, on the page of the post, which has one. */
   onReply?: () => void;
+  /** See `ReactionButtons`. */
+  onReact: () => () => void;
 }
 
-export function PostActions({ post, onReply }: PostActionsProps) {
+export function PostActions({ post, onReply, onReact }: PostActionsProps) {
   const shown = readFragment(PostActionsPost, post);
   const { id, visibility, replyCount, quoteCount, author } = shown;
   const [form, setForm] = useState<"reply" | "quote">();
@@ -79,6 +83,7 @@ export function PostActions({ post, onReply }: PostActionsProps) {
           </button>
         )}
         <RepostButton post={shown} />
+        <ReactionButtons post={shown} onToggle={onReact} />
         {!isOnOwnPage && counts.length > 0 && (
           <Link to={paths.post(id)} className="hint">
             {counts.join(" · ")}

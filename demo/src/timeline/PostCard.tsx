@@ -82,6 +82,15 @@ export function PostCard({ post, repostedBy = [], position, isBelowParent = fals
     };
   };
 
+  // A list of likes or bookmarks loses the post with its reaction.
+  const prepareReaction = () => {
+    const focusNeighbour = prepareRemoval((post) => post === card.current);
+    const own = card.current;
+    return () => {
+      if (!own?.isConnected) focusNeighbour();
+    };
+  };
+
   const closeForm = () => {
     editButton.current?.focus();
     setEditing(false);
@@ -142,7 +151,7 @@ export function PostCard({ post, repostedBy = [], position, isBelowParent = fals
         {editedAt && showsHistory && <PostHistory key={editedAt} postId={id} />}
         {quoteOf && <QuotedPost post={quoteOf} />}
         {isQuote && !quoteOf && <p className="quoted hint">The quoted post is not available.</p>}
-        <PostActions post={shown} onReply={onReply} />
+        <PostActions post={shown} onReply={onReply} onReact={prepareReaction} />
         {author.isViewer ? (
           <>
             <button
