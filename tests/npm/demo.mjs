@@ -2,8 +2,7 @@
 //
 //     node demo.mjs <origin> <directory for screenshots>
 
-import { connect, createServer } from "node:net";
-
+import { hold, Wire } from "./network.mjs";
 import { expect, mainLink, origin, PASSWORD, report, request, run, tokenOf, until, Visitor } from "./visitor.mjs";
 
 /** Returns the ids of the newest posts of a timeline, from the API. A later repost lists a post again. */
@@ -32,50 +31,6 @@ async function followerToFollow(token) {
   return found.username;
 }
 
-/** A TCP proxy to the server whose connections can be cut. */
-class Wire {
-  isCut = false;
-  ends = new Set();
-
-  static async to({ hostname, port }) {
-    const wire = new Wire();
-    wire.server = createServer((near) => wire.join(near, connect(Number(port), hostname)));
-    await new Promise((resolve) => wire.server.listen(0, "127.0.0.1", resolve));
-    wire.origin = `http://127.0.0.1:${wire.server.address().port}`;
-    return wire;
-  }
-
-  join(near, far) {
-    for (const [end, other] of [
-      [near, far],
-      [far, near],
-    ]) {
-      this.ends.add(end);
-      end.on("error", () => other.destroy());
-      end.on("close", () => {
-        other.destroy();
-        this.ends.delete(end);
-      });
-      end.pipe(other);
-    }
-    if (this.isCut) near.destroy();
-  }
-
-  cut() {
-    this.isCut = true;
-    this.ends.forEach((end) => end.destroy());
-  }
-
-  repair() {
-    this.isCut = false;
-  }
-
-  close() {
-    this.cut();
-    this.server.close();
-  }
-}
-
 // ---- Steps ----
 
 async function scrolls(ada, token) {
@@ -91,25 +46,6 @@ async function scrolls(ada, token) {
   expect(shown.join() === expected.join(), "the posts differ from those of the API");
   report(`scrolled past 200 posts: no duplicates, no gaps`);
   await ada.page.evaluate(() => scrollTo(0, 0));
-}
-
-/** Holds back the requests of an operation until they are released or aborted. */
-async function hold(page, operation) {
-  const held = [];
-  const handler = (route) => {
-    if (route.request().postDataJSON()?.operationName === operation) held.push(route);
-    else void route.continue();
-  };
-  await page.route("**/graphql", handler);
-  const each = async (act) => {
-    await until(() => held.length > 0, `${operation} is sent`);
-    await Promise.all(held.map(act));
-    await page.unroute("**/graphql", handler);
-  };
-  return {
-    release: () => each((route) => route.continue()),
-    abort: () => each((route) => route.abort("connectionfailed")),
-  };
 }
 
 /** Follows a user of the list of followers, checks all places that show the relation, and unfollows them again. */
