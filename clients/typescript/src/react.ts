@@ -290,7 +290,7 @@ export interface LikeButton extends ReactionButton {
 }
 
 /** A button that adds a reaction to a post, or takes it back. `has` is what the cache has of it. */
-function useReaction(reaction: Reaction, postId: string, has: boolean | null): ReactionButton {
+function useReaction(reaction: Reaction, postId: string, has: boolean | null | undefined): ReactionButton {
   const { reactions } = useFanfoldContext().binding;
   if (!reactions) throw new Error("The binding has no `reactions`: add those of its library.");
   const name = reactionKey(reaction, postId);

@@ -11,13 +11,13 @@ export type ReactionChange = "like" | "unlike" | "bookmark" | "removeBookmark";
 export interface LikedPost {
   readonly id: string;
   readonly likeCount: number;
-  readonly viewerHasLiked: boolean | null;
+  readonly viewerHasLiked: boolean | null | undefined;
 }
 
 /** The post of a button that bookmarks. */
 export interface BookmarkedPost {
   readonly id: string;
-  readonly viewerHasBookmarked: boolean | null;
+  readonly viewerHasBookmarked: boolean | null | undefined;
 }
 
 /**
