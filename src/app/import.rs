@@ -1,7 +1,9 @@
-//! Bulk import of users, follows, mutes, private accounts, blocks and posts, in the same steps as individual writes.
+//! Bulk import of users, follows, mutes, private accounts, blocks, posts, likes and bookmarks, in the same steps as
+//! individual writes.
 //!
-//! All imports but that of posts are idempotent: an existing name keeps its user, and an existing follow, request, mute
-//! or block keeps its time (a mute loses its end). To complete an interrupted import of these, run it again.
+//! All imports but that of posts are idempotent: an existing name keeps its user, and an existing follow, request,
+//! mute, block, like or bookmark keeps its time (a mute loses its end). To complete an interrupted import of these,
+//! run it again.
 
 use std::ops::AddAssign;
 
@@ -10,6 +12,7 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use crate::app::App;
 use crate::app::error::{Broken, Error};
 use crate::app::post::NewPost;
+use crate::app::post::like::Liking;
 use crate::app::throttle::source;
 use crate::app::user::{Created, NewAccount};
 use crate::model::clock::Timestamp;
@@ -19,6 +22,7 @@ use crate::model::relation::{Mute, MuteScope};
 use crate::model::secret::{Password, PasswordHash};
 use crate::store::follow::{Followed, NewFollow};
 use crate::store::name::{self, Holder};
+use crate::store::ordered::{self, ORDERED};
 use crate::store::post_list::{self, PostPage};
 use crate::store::{Feature, exclusion};
 
@@ -63,6 +67,17 @@ pub struct ImportFollow {
     /// Id of the followed user, who must differ from the follower.
     pub followee: UserId,
     /// Time of the follow or of the request.
+    pub at: Timestamp,
+}
+
+/// A like or a bookmark to import.
+#[derive(Clone, Copy, Debug)]
+pub struct ImportReaction {
+    /// Id of the user who likes or bookmarks the post.
+    pub user: UserId,
+    /// Id of the post, which the user sees.
+    pub post: PostId,
+    /// Time of the like or of the bookmark.
     pub at: Timestamp,
 }
 
@@ -211,5 +226,31 @@ impl App {
     /// thousand posts per call is a good batch size.
     pub async fn import_posts(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
         self.publish_all(posts).await
+    }
+
+    /// Writes likes, without taking tokens. Makes five round trips for any number of likes, plus one query for each
+    /// archived post; none for no likes. A few thousand likes per call is a good batch size.
+    pub async fn import_likes(&self, likes: &[ImportReaction]) -> Result<(), Error> {
+        if likes.is_empty() {
+            return Ok(());
+        }
+        self.enter(Feature::Reactions).await?;
+        let liking = |&ImportReaction { user, post, at }: &_| (Liking { user, post }, at);
+        self.add_likes(&likes.iter().map(liking).collect::<Vec<_>>()).await
+    }
+
+    /// Writes bookmarks, without taking tokens. Bookmarks beyond the limit are left out. Makes one round trip for any
+    /// number of bookmarks; none for no bookmarks.
+    pub async fn import_bookmarks(&self, bookmarks: &[ImportReaction]) -> Result<(), Error> {
+        if bookmarks.is_empty() {
+            return Ok(());
+        }
+        self.enter(Feature::Reactions).await?;
+        let bookmark = |&ImportReaction { user, post, at }: &ImportReaction| {
+            let (set, bucket) = (self.keys().bookmarks(user), self.keys().reactions_of(user));
+            ordered::add(&set, post, at, Some(ORDERED), &bucket, None)
+        };
+        self.send_all("import: bookmarks", bookmarks.iter().map(bookmark)).await?;
+        Ok(())
     }
 }

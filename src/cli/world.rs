@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::mem;
 use std::time::Duration;
 
 use crate::app::App;
 use crate::app::error::Error;
-use crate::app::import::{ImportFollow, ImportedFollows};
+use crate::app::import::{ImportFollow, ImportReaction, ImportedFollows};
 use crate::app::post::NewPost;
 use crate::app::user::NewAccount;
 use crate::cli::progress;
@@ -15,7 +16,7 @@ use crate::model::details::{References, Reply};
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Platform, Visibility};
 
-/// Maximum number of users, follows, requests or mutes written per call.
+/// Number of users, follows, requests, mutes, likes or bookmarks written per call.
 const CHUNK: usize = 5_000;
 /// Maximum number of posts written per call.
 const POSTS: usize = 1_000;
@@ -64,6 +65,16 @@ pub(super) struct Saying {
     pub(super) platform: Option<Platform>,
     pub(super) at: Timestamp,
     pub(super) reference: Option<Reference>,
+    pub(super) reactions: Reactions,
+}
+
+/// The likes and bookmarks of a post. Users are indices into [`World::users`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reactions {
+    /// The users who like the post, each with the time of the like.
+    pub(super) likes: Vec<(u32, Timestamp)>,
+    /// The users who have bookmarked the post, each with the time of the bookmark.
+    pub(super) bookmarks: Vec<(u32, Timestamp)>,
 }
 
 /// An earlier post to which a post refers, as an index into all [`Sayings`].
@@ -106,8 +117,19 @@ pub(super) struct Loaded {
     requests: usize,
     blocks: usize,
     posts: usize,
-    published: usize,
+    published: Published,
     took: Duration,
+}
+
+/// Statistics of publishing posts.
+#[derive(Default)]
+struct Published {
+    /// Number of new posts.
+    posts: usize,
+    /// Number of likes, also of those that were there.
+    likes: usize,
+    /// Number of bookmarks, also of those that were there.
+    bookmarks: usize,
 }
 
 impl World {
@@ -187,7 +209,8 @@ fn pairs(ids: &[UserId], pairs: &[(u32, u32)]) -> Vec<(UserId, UserId)> {
 }
 
 /// Publishes and delivers the posts that do not exist yet. An author's posts always come in the same order, so that if
-/// an author already has N posts, the first N are skipped.
+/// an author already has N posts, the first N are skipped. Writes the likes and bookmarks of all posts that are not
+/// archived.
 ///
 /// A post needs the ids of those to which it refers. Posts are therefore published in waves: a post that refers to one
 /// of the current wave begins the next.
@@ -202,7 +225,13 @@ struct Publisher<'a> {
     forgotten: usize,
     /// The posts of the current wave, each with the index of its saying.
     wave: Vec<(usize, NewPost)>,
-    published: usize,
+    /// The reactions to posts of the current wave, each with the index of the post's saying.
+    waiting: Vec<(usize, Reactions)>,
+    /// The likes to write.
+    likes: Vec<ImportReaction>,
+    /// The bookmarks to write.
+    bookmarks: Vec<ImportReaction>,
+    published: Published,
 }
 
 /// What a reference to a post needs.
@@ -217,12 +246,22 @@ struct Known {
 impl<'a> Publisher<'a> {
     async fn new(app: &'a App, ids: &'a [UserId]) -> Result<Self, Error> {
         let there = app.posts_of(ids).await?.into_iter().map(VecDeque::from).collect();
-        let (latest, wave) = (VecDeque::new(), Vec::with_capacity(POSTS));
-        Ok(Self { app, ids, there, latest, forgotten: 0, wave, published: 0 })
+        Ok(Self {
+            app,
+            ids,
+            there,
+            latest: VecDeque::new(),
+            forgotten: 0,
+            wave: Vec::with_capacity(POSTS),
+            waiting: Vec::new(),
+            likes: Vec::new(),
+            bookmarks: Vec::new(),
+            published: Published::default(),
+        })
     }
 
-    /// Publishes the posts, and returns the number of new ones.
-    async fn publish(mut self, Sayings { count, reach, all }: Sayings) -> Result<usize, Error> {
+    /// Publishes the posts with their reactions.
+    async fn publish(mut self, Sayings { count, reach, all }: Sayings) -> Result<Published, Error> {
         let bar = progress::bar("posts", count as u64);
         let mut workers = self.app.workers();
         let mut undelivered = 0;
@@ -238,6 +277,7 @@ impl<'a> Publisher<'a> {
                 undelivered = 0;
             }
             self.add(index, saying);
+            self.react(CHUNK).await?;
             if self.latest.len() > reach + POSTS {
                 self.latest.pop_front();
                 self.forgotten += 1;
@@ -245,6 +285,7 @@ impl<'a> Publisher<'a> {
             bar.inc(1);
         }
         self.publish_wave().await?;
+        self.react(1).await?;
         for worker in &mut workers {
             worker.drain(ABANDONED_AFTER).await?;
         }
@@ -254,7 +295,7 @@ impl<'a> Publisher<'a> {
 
     /// Adds a saying to the wave, unless its post is there already.
     fn add(&mut self, index: usize, saying: Saying) {
-        let Saying { author, content, platform, at, reference } = saying;
+        let Saying { author, content, platform, at, reference, reactions } = saying;
         let mut references = self.references(reference);
         let is_repost = references.original.is_some();
         let (content, platform) = if is_repost { (Content::of_repost(), None) } else { (content, platform) };
@@ -262,8 +303,12 @@ impl<'a> Publisher<'a> {
         let reply = references.reply.clone();
         if let Some(id) = self.there[author as usize].pop_front() {
             self.latest.push_back(Known { id, reply });
+            if let Some(id) = id {
+                self.keep(id, &reactions);
+            }
             return;
         }
+        self.waiting.push((index, reactions));
         self.latest.push_back(Known { id: None, reply });
         let (author, visibility) = (self.ids[author as usize], Visibility::Public);
         self.wave
@@ -298,8 +343,40 @@ impl<'a> Publisher<'a> {
         for (index, id) in indices.into_iter().zip(ids) {
             self.latest[index - self.forgotten].id = Some(id);
         }
-        self.published += posts.len();
+        for (index, reactions) in mem::take(&mut self.waiting) {
+            if let Some(id) = self.latest[index - self.forgotten].id {
+                self.keep(id, &reactions);
+            }
+        }
+        self.published.posts += posts.len();
         Ok(posts.len())
+    }
+
+    /// Keeps the reactions to a post until there are enough to write.
+    fn keep(&mut self, post: PostId, Reactions { likes, bookmarks }: &Reactions) {
+        let reaction =
+            |&(user, at): &(u32, Timestamp)| ImportReaction { user: self.ids[user as usize], post, at };
+        self.likes.extend(likes.iter().map(reaction));
+        self.bookmarks.extend(bookmarks.iter().map(reaction));
+    }
+
+    /// Writes the likes and the bookmarks of which there are at least `least`.
+    async fn react(&mut self, least: usize) -> Result<(), Error> {
+        if self.likes.len() >= least {
+            for likes in self.likes.chunks(CHUNK) {
+                self.app.import_likes(likes).await?;
+            }
+            self.published.likes += self.likes.len();
+            self.likes.clear();
+        }
+        if self.bookmarks.len() >= least {
+            for bookmarks in self.bookmarks.chunks(CHUNK) {
+                self.app.import_bookmarks(bookmarks).await?;
+            }
+            self.published.bookmarks += self.bookmarks.len();
+            self.bookmarks.clear();
+        }
+        Ok(())
     }
 }
 
@@ -323,7 +400,10 @@ impl fmt::Display for Loaded {
             write!(formatter, "\nblocks:  {blocks}")?;
         }
         if *posts > 0 {
-            write!(formatter, "\nposts:   {posts}, of which {published} are new")?;
+            write!(formatter, "\nposts:   {posts}, of which {} are new", published.posts)?;
+        }
+        if published.likes > 0 {
+            write!(formatter, "\nlikes:   {}, and {} bookmarks", published.likes, published.bookmarks)?;
         }
         write!(formatter, "\ntook {:.1} s", took.as_secs_f64())
     }

@@ -29,15 +29,17 @@ use crate::store::post::Attached;
 use crate::store::script;
 use crate::store::tree::{self, ROOM, Shard, hash, is_closed};
 
-/// Makes a user like a post, which takes a token. A repeated like keeps its time and takes none.
+/// Makes a user like a post at `at`, which takes a token if `limit` is given. A repeated like keeps its time and takes
+/// none.
 pub fn like(
     keys: &Keys,
     user: UserId,
     post: PostId,
-    limit: Limit,
-    now: Timestamp,
+    limit: Option<Limit>,
+    at: Timestamp,
 ) -> Command<Result<(), Throttled>> {
-    let add = ordered::add(&keys.liked(user), post, now, None, &keys.reactions_of(user), Some((limit, now)));
+    let limit = limit.map(|limit| (limit, at));
+    let add = ordered::add(&keys.liked(user), post, at, None, &keys.reactions_of(user), limit);
     add.map(|added| match added {
         Added::Added | Added::Present => Ok(Ok(())),
         Added::Throttled(throttled) => Ok(Err(throttled)),

@@ -26,6 +26,7 @@ use crate::app::post::reaction::too_many;
 use crate::app::read::{Pending, Read, Requests};
 use crate::app::viewer::Viewer;
 use crate::archive::like::LikePage;
+use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::like::Like;
 use crate::model::page::Window;
@@ -139,7 +140,7 @@ impl App {
         let deadline = self.deadline();
         let liking = Liking { user, post };
         let write = async || {
-            let like = like::like(self.keys(), user, post, self.reaction_limit(), self.now());
+            let like = like::like(self.keys(), user, post, Some(self.reaction_limit()), self.now());
             let liked = like.send("like: truth", self.store()).await?;
             Ok(match liked {
                 Ok(()) => Ok(self.mirror_until_equal(vec![(liking, true)], &deadline).await?),
@@ -149,6 +150,20 @@ impl App {
         let written = self.under_intents(&self.intents([liking.operation()]), &deadline, write).await?;
         let is_gone = written.map_err(too_many)? > 0;
         if is_gone { Err(missing()) } else { Ok(()) }
+    }
+
+    /// Writes likes, each with its time, without taking tokens. A repeated like keeps its time. Makes five round
+    /// trips for any number of likes, plus one query for each archived post.
+    pub(in crate::app) async fn add_likes(&self, likes: &[(Liking, Timestamp)]) -> Result<(), Error> {
+        let deadline = self.deadline();
+        let intents = self.intents(likes.iter().map(|(liking, _)| liking.operation()));
+        let add = async || {
+            let like = |(Liking { user, post }, at): &_| like::like(self.keys(), *user, *post, None, *at);
+            self.send_all("import: likes", likes.iter().map(like)).await?;
+            let liked = likes.iter().map(|(liking, _)| (*liking, true)).collect();
+            self.mirror_until_equal(liked, &deadline).await.map(drop)
+        };
+        self.under_intents(&intents, &deadline, add).await
     }
 
     /// Makes the viewer no longer like a post, whether or not they may still see it. Idempotent. Makes five round

@@ -12,7 +12,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 
 use crate::cli::demo::posts::{self, Topic};
-use crate::cli::world::{Reference, Saying, Sayings};
+use crate::cli::demo::reactions;
+use crate::cli::world::{Reactions, Reference, Saying, Sayings};
 use crate::model::clock::Timestamp;
 use crate::model::post::{Content, Platform};
 use crate::model::user::Username;
@@ -93,6 +94,8 @@ struct Speech {
     rng: StdRng,
     /// The generator of reposts, so that they do not change the other posts.
     reposting: StdRng,
+    /// The generator of reactions.
+    reacting: StdRng,
     society: Society,
     /// For each user, the probability that they say something when they could.
     zeal: Vec<f64>,
@@ -105,7 +108,7 @@ struct Speech {
 
 /// Returns all posts, in chronological order. Some people post often, many now and then, and some never.
 pub(super) fn sayings(
-    [mut rng, reposting]: [StdRng; 2],
+    [mut rng, reposting, reacting]: [StdRng; 3],
     society: Society,
     (began, duration): (Timestamp, i64),
 ) -> Sayings {
@@ -113,7 +116,7 @@ pub(super) fn sayings(
     let zeal = (0..users).map(|_| rng.random::<f64>().powi(3).max(0.001)).collect();
     let count = users * MEAN;
     let rounds = (count / LEAST).clamp(1, ROUNDS);
-    let mut speech = Speech { rng, reposting, society, zeal, rounds, count, began, duration };
+    let mut speech = Speech { rng, reposting, reacting, society, zeal, rounds, count, began, duration };
     let sayings = (0..rounds).flat_map(move |round| speech.round(round));
     Sayings { count, reach: count.div_ceil(rounds), all: Box::new(sayings) }
 }
@@ -142,12 +145,21 @@ impl Speech {
                     (reference, reposted) = (Some(Reference::Repost(original)), Some(original));
                 }
                 let at = self.time(round, began + (ended - began) * ratio(number, length));
+                let reactions = match reference {
+                    // Its original is liked instead.
+                    Some(Reference::Repost(_)) => Reactions::default(),
+                    Some(Reference::Reply(_) | Reference::Quote(_)) | None => {
+                        let followers = &self.society.followers[post.author as usize];
+                        reactions::to(&mut self.reacting, followers, post.topic.is_of_statement(), at)
+                    }
+                };
                 sayings.push(Saying {
                     author: post.author,
                     content: Content::parse(&content).expect(RULE),
                     platform: posts::platform(&mut self.rng).map(|name| Platform::parse(name).expect(RULE)),
                     at,
                     reference: reference.map(|reference| reference.after(first)),
+                    reactions,
                 });
                 said.push(post);
             }

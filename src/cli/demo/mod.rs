@@ -3,6 +3,7 @@
 mod conversation;
 mod people;
 mod posts;
+mod reactions;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::process::ExitCode;
@@ -24,7 +25,8 @@ use crate::model::secret::{Password, PasswordHash};
 use crate::model::user::{Bio, DisplayName, Username};
 
 /// Creates a demo world: people with names and bios who follow each other, mute some of those they follow, post, and
-/// respond to each other's posts, or repost them. Some accounts are private, and some people block others.
+/// respond to each other's posts, or repost, like or bookmark them. Some accounts are private, and some people block
+/// others.
 ///
 /// As in real networks, most people have some followers, and a few have a large share of all followers. The same number
 /// of users and the same seed create the same world. There is always a user called ada. Running the command again
@@ -84,12 +86,12 @@ fn world(users: usize, seed: u64, most: usize, password: &PasswordHash) -> World
         let index = i64::try_from(index).unwrap_or(i64::MAX);
         Timestamp::from_millis(FIRST_FOLLOW + index.saturating_mul(step))
     };
-    // Mutes, boundaries, posts and reposts use separate generators, so that one does not change the others.
+    // Mutes, boundaries, posts, reposts and reactions use separate generators, so that one does not change the others.
     let mutes = mutes(StdRng::seed_from_u64(seed.wrapping_add(2)), &follows);
     let boundaries = boundaries(StdRng::seed_from_u64(seed.wrapping_add(3)), users.len(), &follows);
     let society = society(&users, &follows, &boundaries);
     let span = (Timestamp::from_millis(FIRST_FOLLOW), FOLLOWING);
-    let rngs = [1, 4].map(|number| StdRng::seed_from_u64(seed.wrapping_add(number)));
+    let rngs = [1, 4, 5].map(|number| StdRng::seed_from_u64(seed.wrapping_add(number)));
     let posts = conversation::sayings(rngs, society, span);
     World { users, follows, time: Box::new(time), mutes, boundaries, posts }
 }
@@ -331,6 +333,33 @@ mod tests {
             2 * reposted > 3 * all,
             "reposted authors have {reposted} followers on average, all users {all}"
         );
+    }
+
+    #[test]
+    fn followers_like_posts_and_bookmark_a_few_of_those() {
+        let World { follows, posts, .. } = demo(1_000, 1);
+        let posts: Vec<Saying> = posts.all.collect();
+        let follows: HashSet<(u32, u32)> = follows.into_iter().collect();
+        let (mut likes, mut bookmarks, mut bookmarks_of_ada) = (Vec::new(), 0, 0);
+        for post in &posts {
+            let likers: HashSet<u32> = post.reactions.likes.iter().map(|(user, _)| *user).collect();
+            assert!(likers.len() == post.reactions.likes.len());
+            assert!(likers.iter().all(|liker| follows.contains(&(*liker, post.author))));
+            assert!(post.reactions.likes.iter().all(|(_, at)| *at > post.at));
+            assert!(likers.is_empty() || !matches!(post.reference, Some(Reference::Repost(_))));
+            for (user, at) in &post.reactions.bookmarks {
+                assert!(likers.contains(user) && *at > post.at);
+                bookmarks_of_ada += usize::from(*user == 0);
+            }
+            likes.push(likers.len());
+            bookmarks += post.reactions.bookmarks.len();
+        }
+        likes.sort_unstable();
+        let (count, median) = (likes.iter().sum::<usize>(), likes[likes.len() / 2]);
+        assert!((posts.len()..8 * posts.len()).contains(&count), "{count} likes of {} posts", posts.len());
+        assert!(*likes.last().unwrap() > 50 && median < 5, "{likes:?}");
+        assert!((count / 40..count / 10).contains(&bookmarks), "{bookmarks} bookmarks, {count} likes");
+        assert!(bookmarks_of_ada > 5, "{bookmarks_of_ada}");
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use fanfold::app::archive::SILENT_AFTER;
 use fanfold::app::check::Finding;
-use fanfold::model::clock::Clock as _;
+use fanfold::app::import::ImportReaction;
+use fanfold::model::clock::{Clock as _, Timestamp};
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
@@ -24,7 +25,7 @@ use crate::harness::cost::cost;
 use crate::harness::id::global;
 use crate::harness::post::{delete, post, publish};
 use crate::harness::sql::{Database, Kind, on_every_kind};
-use crate::harness::world::{Person, World, archive_all, codes, deliver_all};
+use crate::harness::world::{ManualClock, Person, World, archive_all, codes, deliver_all};
 
 const LIKE: &str = "mutation ($id: ID!) { change: like(input: { postId: $id }) {
     post { likeCount viewerHasLiked } userErrors { code field } } }";
@@ -94,6 +95,49 @@ async fn likes(world: &World, viewer: &Person) -> Vec<String> {
     let nodes = list["nodes"].as_array().unwrap();
     assert!(nodes.iter().all(|node| node["viewerHasLiked"] == true), "{data}");
     nodes.iter().map(|node| node["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn imported_likes_and_bookmarks_take_no_tokens_and_earlier_ones_keep_their_times() {
+    let database = Database::new(Kind::Sqlite).await;
+    let options = ["--post-hot-limit", "1", "--post-reactions-per-user", "1"];
+    let world = World::with_archive(&database, &options).await;
+    let people = world.people(3).await;
+    let [ada, bob, _] = &people[..] else { unreachable!("there are three") };
+    let posts = [publish(&world, ada, "old").await, publish(&world, ada, "new").await];
+    assert_eq!(change(&world, bob, LIKE, &posts[0]).await, json!([1, true]));
+    let read = async || {
+        let lists =
+            "likes { edges { listedAt node { id likeCount } } } bookmarks { edges { listedAt node { id } } }";
+        world.data(Some(&bob.token), &format!("{{ viewer {{ {lists} }} }}"), Value::Null).await["viewer"]
+            .take()
+    };
+    let liked_at = read().await["likes"]["edges"][0]["listedAt"].take();
+    archive_all(&world.app).await;
+
+    // Ada and Bob like both posts, of which Bob likes one already, and which is in the archive.
+    let at = Timestamp::from_millis(ManualClock::BEGINNING - 60_000);
+    let reaction = |user, post| ImportReaction {
+        user: UserId::new(user).unwrap(),
+        post: PostId::new(post).unwrap(),
+        at,
+    };
+    let likes = [(1, 1), (1, 2), (2, 1), (2, 2)].map(|(user, post)| reaction(user, post));
+    for _ in 0..2 {
+        world.app.import_likes(&likes).await.unwrap();
+        world.app.import_bookmarks(&likes).await.unwrap();
+        let edge = |at: &Value, id: &str| json!({ "listedAt": at, "node": { "id": id, "likeCount": 2 } });
+        let mut lists = read().await;
+        let imported = json!("2025-12-31T23:59:00.000Z");
+        assert_eq!(lists["likes"]["edges"], json!([edge(&liked_at, &posts[0]), edge(&imported, &posts[1])]));
+        let bookmarks = lists["bookmarks"]["edges"].take();
+        let bookmarked: Vec<&Value> =
+            bookmarks.as_array().unwrap().iter().map(|edge| &edge["node"]["id"]).collect();
+        assert_eq!(json!(bookmarked), json!([posts[1], posts[0]]));
+        assert!(bookmarks.as_array().unwrap().iter().all(|edge| edge["listedAt"] == imported), "{bookmarks}");
+    }
+    assert_eq!(liked_by(&world, Some(bob), &posts[1], 2).await, ["ann1", "ann0"]);
+    assert_eq!(check(&world.app, false).await.faults(), 0);
 }
 
 #[tokio::test]
