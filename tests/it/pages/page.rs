@@ -144,7 +144,7 @@ async fn every_stop_of_the_tour_does_what_it_shows() {
     let token =
         world.ask(None, sign_in, json!({})).await["data"]["login"]["token"].as_str().unwrap().to_owned();
     let tour = tour();
-    assert!(tour.len() >= 31, "{:?}", tour.keys());
+    assert!(tour.len() >= 33, "{:?}", tour.keys());
     for (name, (query, variables)) in tour {
         let response = world.ask(Some(&token), &query, variables).await;
         if query.contains("\nsubscription ") {
@@ -182,6 +182,24 @@ async fn every_stop_of_the_tour_does_what_it_shows() {
                 assert!(text.contains("\"viewerHasReposted\":true"), "{text}");
                 let listed = &response["data"]["repost"]["viewer"]["user"]["posts"]["edges"][0];
                 assert_eq!(listed["repostedBy"].as_array().unwrap().len(), 1, "{text}");
+            }
+            "like-and-bookmark" => {
+                let [like, bookmark] = ["like", "bookmark"].map(|change| &response["data"][change]["post"]);
+                assert!(like["likeCount"].as_u64() > Some(0), "{text}");
+                assert_eq!(like["likedBy"]["nodes"][0]["displayName"], "Ada Okafor", "{text}");
+                assert_eq!(
+                    (&like["viewerHasLiked"], &bookmark["viewerHasBookmarked"]),
+                    (&json!(true), &json!(true))
+                );
+            }
+            "your-bookmarks" => {
+                let viewer = &response["data"]["viewer"];
+                for list in ["bookmarks", "likes"] {
+                    let edges = viewer[list]["edges"].as_array().unwrap();
+                    let times: Vec<&str> =
+                        edges.iter().filter_map(|edge| edge["listedAt"].as_str()).collect();
+                    assert!(times.len() == 5 && times.is_sorted_by(|one, next| one >= next), "{text}");
+                }
             }
             "delete" => assert_eq!(response["data"]["deletePost"]["deletedPostId"], "UG9zdDo4MDAx"),
             "by-id" => assert!(!text.contains("null"), "{text}"),
@@ -224,6 +242,23 @@ fn two_people_hold_a_conversation_in_the_demo() {
         "a repost that was undone vanished at once",
         "a repost that the server rejected was rolled back and reported",
         "a reply to a deleted post was rejected in its form",
+        "0 console errors, 0 requests to other origins",
+    ] {
+        assert!(stdout.contains(seen), "{stdout}");
+    }
+}
+
+#[test]
+fn two_people_like_and_bookmark_posts_in_the_demo() {
+    let (_redis, server) = demo_server();
+    let stdout = run("reactions.mjs", &[&format!("http://{}", server.address), PICTURES]);
+    for seen in [
+        "a like showed before the server had responded, and in the other window after a reload",
+        "the page of the post listed the users who like it",
+        "quick clicks showed at once, sent what was wanted last, and counted once",
+        "the pages of bookmarks and likes listed the newest first, and lost what was taken back",
+        "a like that did not reach the server was rolled back and reported, and counted once when it was repeated",
+        "a bookmark that the server rejected was reported",
         "0 console errors, 0 requests to other origins",
     ] {
         assert!(stdout.contains(seen), "{stdout}");
