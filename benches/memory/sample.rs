@@ -10,7 +10,7 @@ use fanfold::model::relation::Side;
 use fanfold::store::batch::Batch;
 use fanfold::store::command::Command;
 use fanfold::store::key::row::Row;
-use fanfold::store::key::{KEYS, Key, Keys, Layout};
+use fanfold::store::key::{self, Key, Keys, Layout};
 use fanfold::store::memory::{self, KeyUsage, usage_of_user};
 use fanfold::store::region;
 use redis::{Cmd, Connection, FromRedisValue, cmd};
@@ -226,7 +226,7 @@ impl Redis<'_> {
     }
 
     /// Compares sets of ids with sorted sets.
-    async fn compare_sets<Owner: Copy + fmt::Display, Member: fmt::Display>(
+    async fn compare_sets<Owner: Copy + Ord + fmt::Display, Member: fmt::Display>(
         &mut self,
         kind: &'static str,
         sets: &BTreeMap<Owner, Vec<Member>>,
@@ -259,7 +259,7 @@ impl Redis<'_> {
 
 /// Returns the row of the keys that this method names.
 fn row(method: &str) -> &'static Row {
-    KEYS.iter().find(|row| row.method == method).unwrap()
+    key::KEYS.iter().find(|row| row.method == method).unwrap()
 }
 
 /// Returns at most `most` of these, evenly spaced.
