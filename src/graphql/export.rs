@@ -426,6 +426,9 @@ mod tests {
                 Section::Sessions => Some(session),
                 Section::Posts => Some(post),
                 Section::Bookmarks | Section::Likes => Some(reaction),
+                Section::OlderLikes => {
+                    Some(SectionPosition::OlderLike(OlderLike::new(7, PostId::new(9)).unwrap()))
+                }
                 _ => Some(user),
             };
             for after in [None, last] {
@@ -434,7 +437,17 @@ mod tests {
                 assert_eq!(ExportPosition::parse(&bytes), Some(position));
             }
         }
-        for bytes in [&[][..], &[11], &[0, 0], &[8, 1], &[1, 0, 0, 0, 0, 0, 0, 0, 0], &[2; 16]] {
+        let older = Section::OlderLikes as u8;
+        for bytes in [
+            &[][..],
+            &[older + 1],
+            &[older, 0, 0, 99, 0],
+            &[older, 7],
+            &[0, 0],
+            &[8, 1],
+            &[1, 0, 0, 0, 0, 0, 0, 0, 0],
+            &[2; 16],
+        ] {
             assert_eq!(ExportPosition::parse(bytes), None, "{bytes:?}");
         }
     }
