@@ -10,6 +10,8 @@
 mod ground;
 #[path = "ground/people.rs"]
 mod people;
+#[path = "ground/usage.rs"]
+mod usage;
 
 use std::time::{Duration, Instant};
 
@@ -25,10 +27,11 @@ use fanfold::model::post::{Content, Visibility};
 use fanfold::model::relation::{Mute, MuteScope};
 use fanfold::store::batch::Batch;
 use fanfold::store::{audience, exclusion, tie};
-use redis::{Connection, FromRedisValue, InfoDict, cmd};
+use redis::{Connection, FromRedisValue, cmd};
 
 use crate::ground::{Redis, is_measured};
 use crate::people::users;
+use crate::usage::used;
 
 /// The amount of data.
 struct Sizes {
@@ -163,7 +166,7 @@ impl Bench {
             self.ask::<()>(&["ZADD", "ff:{g}:account:jobs", "1", &job]);
         }
         self.ask::<()>(&["SLOWLOG", "RESET"]);
-        let (began, used) = (Instant::now(), self.used());
+        let (began, before) = (Instant::now(), used(&mut self.connection));
         let mut slowest = (LOGGED, String::from("no slow command"));
         while self.ask::<u64>(&["ZCARD", "ff:{g}:account:jobs"]) > 0 {
             self.app.work_on_accounts().await.unwrap();
@@ -173,7 +176,7 @@ impl Bench {
             }
             self.app.mover().drain(Duration::ZERO).await.unwrap();
         }
-        let (used, elapsed) = (self.used() - used, began.elapsed().as_secs_f64());
+        let (used, elapsed) = (used(&mut self.connection) - before, began.elapsed().as_secs_f64());
         #[allow(clippy::cast_precision_loss, reason = "a displayed number")]
         let each = |seconds: f64| seconds / leavers.len() as f64;
         let (micros, command) = slowest;
@@ -181,15 +184,6 @@ impl Bench {
         for leaver in leavers {
             assert_eq!(self.ask::<u64>(&["EXISTS", &format!("ff:{{u{leaver}}}:user")]), 0, "it is erased");
         }
-    }
-
-    /// Returns the processor time that Redis has used for commands, in seconds.
-    fn used(&mut self) -> f64 {
-        let info: InfoDict = self.ask(&["INFO", "cpu"]);
-        ["used_cpu_user_main_thread", "used_cpu_sys_main_thread"]
-            .iter()
-            .filter_map(|field| info.get::<f64>(field))
-            .sum()
     }
 
     /// Returns the microseconds and the beginning of the slowest of the last commands.
