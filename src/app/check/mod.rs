@@ -80,7 +80,7 @@ findings! {
     /// Likes whose mirror differs from their truth.
     TornLikes: "one-sided likes", Fault;
     /// Sets of likes and of bookmarks with a wrong order, tree or number of members.
-    WrongReactions: "wrong sets of likes and bookmarks", Fault;
+    WrongReactions: "wrong likes and bookmarks", Fault;
     /// Unfinished operations, which are not faults.
     Unfinished: "operations in progress", Count;
 }

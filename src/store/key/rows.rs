@@ -194,12 +194,12 @@ keys! {
 
         /// Posts that user 7 likes: the source of truth for a like.
         liked() -> OrderedSet = "ff:{u7}:liked",
-            Deletion("with the like"), Check("one-sided likes"), Check("wrong sets of likes and bookmarks"),
+            Deletion("with the like"), Check("one-sided likes"), Check("wrong likes and bookmarks"),
             Footprint("like"), Export("like");
 
         /// Posts that user 7 has bookmarked.
         bookmarks() -> OrderedSet = "ff:{u7}:bookmarks",
-            Limit("5,000 bookmarks"), Check("wrong sets of likes and bookmarks"),
+            Limit("5,000 bookmarks"), Check("wrong likes and bookmarks"),
             Footprint("bookmark"), Export("bookmark");
 
         /// Hot posts of user 7, in descending order of id.
@@ -315,7 +315,7 @@ keys! {
         /// like: its position among all likes that the post ever had, from 1.
         likes() -> CompactSet = "ff:{p9}:likes",
             Deletion("with the like or the record"), Check("one-sided likes"),
-            Check("wrong sets of likes and bookmarks"), Check("replies and quotes miscounted"),
+            Check("wrong likes and bookmarks"), Check("replies and quotes miscounted"),
             Footprint("like of a hot post");
     }
 
