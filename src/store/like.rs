@@ -55,7 +55,7 @@ pub fn unlike(keys: &Keys, user: UserId, post: PostId) -> Command<bool> {
 /// Returns true if a user likes a post: the truth. A user whose account is inactive likes nothing.
 pub fn read(keys: &Keys, user: UserId, post: PostId) -> Command<bool> {
     let set = keys.liked(user);
-    let read = call(&script::READ_LIKE).key(&keys.user(user)).key(&set.posts()).key(&set.count());
+    let read = call(&script::READ_LIKE).key(&keys.user(user)).key(&set.few()).key(&set.count());
     with_paths(&set, read, std::iter::once(post)).arg(post.get()).arg(ROOM).reply()
 }
 

@@ -44,10 +44,11 @@ fn form(call: Builder, repair: bool, types: impl IntoIterator<Item = &'static st
 }
 
 /// Looks at the order, the number of members and the root shard of an ordered compact set. With `repair`, removes what
-/// is wrong. The elements of the order are not looked at.
+/// is wrong. The elements of the lists are not looked at.
 pub fn ordered(set: &Key<OrderedSet>, repair: bool) -> Command<Form> {
-    let call = call(&script::MALFORMED).key(&set.posts()).key(&set.times()).key(&set.count());
-    form(call.key(&set.shard(Shard::ROOT.index())), repair, ["list", "list", "string", "set"])
+    let call = call(&script::MALFORMED).key(&set.few()).key(&set.posts()).key(&set.times());
+    let call = call.key(&set.count()).key(&set.shard(Shard::ROOT.index()));
+    form(call, repair, ["zset", "list", "list", "string", "set"])
 }
 
 /// Looks at the newest members, the number of members and the root shard of a compact set. With `repair`, removes what

@@ -6,7 +6,7 @@
 use crate::model::id::{PostId, UserId};
 use crate::store::command::{Builder, Command, command, several};
 use crate::store::key::row::Row;
-use crate::store::key::{Key, Keys, Kind, List, OrderedSet, Sharded};
+use crate::store::key::{Key, Keys, Kind, List, OrderedSet, Sharded, SortedSet};
 use crate::store::region::USERS_PER_SHARD;
 
 /// Number of elements that Redis samples to estimate the size of a key without a compact encoding.
@@ -45,43 +45,52 @@ pub fn usage_of_likes(keys: &Keys, post: PostId) -> Command<Option<KeyUsage>> {
 
 /// Measures an ordered compact set with all of its parts.
 fn measure_ordered(set: &Key<OrderedSet>) -> Command<Option<KeyUsage>> {
-    measure_set(set, &set.posts(), Some(&set.times()))
+    measure_set(set, &set.few(), Some([set.posts(), set.times()]))
 }
 
-/// What is measured of a compact set: the bytes of its order, of the times beside it, of its number and of its root;
-/// the encoding and the length of the order; the number of members, and that of those in the root.
-type Parts = (Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<String>, u64, Option<u64>, u64);
+/// What is measured of a compact set: the bytes of its sorted set, of its lists, of its number and of its root; the
+/// encodings of the sorted set and of the lists; the length of the sorted set; the number of members, and that of those
+/// in the root.
+type Parts = (Bytes, Bytes, Bytes, Bytes, Bytes, Option<String>, Option<String>, u64, Option<u64>, u64);
+type Bytes = Option<u64>;
 
-/// Measures a compact set, given the key of its order. In other shards, a member takes about as many bytes as in the
-/// root.
-fn measure_set<Set: Sharded, Order: Kind>(
+/// Measures a compact set, given the key of its sorted set, and those of its lists. In other shards, a member takes
+/// about as many bytes as in the root.
+fn measure_set<Set: Sharded>(
     set: &Key<Set>,
-    order: &Key<Order>,
-    times: Option<&Key<List>>,
+    order: &Key<SortedSet>,
+    lists: Option<[Key<List>; 2]>,
 ) -> Command<Option<KeyUsage>> {
     let (count, root) = (set.count(), set.shard(0));
-    let bytes = |key: Builder| key.arg("SAMPLES").arg(SAMPLES);
-    let usage = || command("MEMORY").arg("USAGE");
-    // A key that does not exist has no bytes.
-    let times = bytes(match times {
-        Some(times) => usage().key(times),
-        None => usage().key(&set.shard(u32::MAX)),
-    });
+    let usage = |key: Builder| key.arg("SAMPLES").arg(SAMPLES);
+    let bytes = || command("MEMORY").arg("USAGE");
+    let encoding = || command("OBJECT").arg("ENCODING");
+    let [posts, times, encoding_of_lists] = match &lists {
+        Some([posts, times]) => [bytes().key(posts), bytes().key(times), encoding().key(posts)],
+        // A key that does not exist has no bytes.
+        None => [
+            bytes().key(&set.shard(u32::MAX)),
+            bytes().key(&set.shard(u32::MAX)),
+            encoding().key(&set.shard(u32::MAX)),
+        ],
+    };
     let parts = several(&[
-        bytes(usage().key(order)),
-        times,
-        bytes(usage().key(&count)),
-        bytes(usage().key(&root)),
-        command("OBJECT").arg("ENCODING").key(order),
-        command(Order::COUNT).key(order),
+        usage(bytes().key(order)),
+        usage(posts),
+        usage(times),
+        usage(bytes().key(&count)),
+        usage(bytes().key(&root)),
+        encoding().key(order),
+        encoding_of_lists,
+        command("ZCARD").key(order),
         command("GET").key(&count),
         command("SCARD").key(&root),
     ]);
-    parts.map(|(order, times, count, root, encoding, ordered, members, in_root): Parts| {
+    parts.map(|(order, posts, times, count, root, encoding, of_lists, few, members, in_root): Parts| {
         let in_tree = members.map_or(0, |members| root.unwrap_or(0) * members / in_root.max(1));
-        let bytes = order.map(|order| order + times.unwrap_or(0) + count.unwrap_or(0) + in_tree);
-        let items = members.unwrap_or(ordered);
-        Ok(bytes.zip(encoding).map(|(bytes, encoding)| KeyUsage { bytes, items, encoding }))
+        let bytes = [order, posts, times, count].into_iter().flatten().sum::<u64>() + in_tree;
+        let items = members.unwrap_or(few);
+        Ok(encoding.or(of_lists).map(|encoding| KeyUsage { bytes, items, encoding }))
     })
 }
 

@@ -1,9 +1,12 @@
 //! Ordered compact sets: sets of posts that may be large, of which the newest are in order of time.
 //!
-//! The newest [`ORDERED`] members are in a list, and their times in another, in whole seconds. Both are in descending
-//! order of time, and of id among members of the same time, so that a time and an id are a position whether or not the
-//! set contains the member. From the 129th member on, all members are also in a tree of shards, as in a compact set of
-//! users ([`crate::store::compact`]). A member takes 12 bytes in the lists, and five in the tree.
+//! A small set is a sorted set by time, in whole seconds. From the 129th member on, all members are in a tree of
+//! shards, as in a compact set of users ([`crate::store::compact`]), and the sorted set is replaced by two lists: of
+//! the newest [`ORDERED`] members, and of their times. Both are in descending order of time, and of id among members of
+//! the same time, so that a time and an id are a position whether or not the set contains the member. A member takes
+//! some 11 bytes in the sorted set, or in the lists, and five in the tree. (Lists of their own would take three times
+//! as much memory as the sorted set if the members are very few: before version 7.2, Redis has 150 bytes for each
+//! list.)
 //!
 //! Not here: what the sets are for.
 
@@ -13,7 +16,7 @@ use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::model::clock::Timestamp;
 use crate::model::id::PostId;
-use crate::model::page::{Page, Position, Window};
+use crate::model::page::{InListOrder, Page, Position, Window};
 use crate::store::bucket::{self, Limit, Throttled};
 use crate::store::command::{Builder, Command, call, command, several};
 use crate::store::compact::with_paths;
@@ -83,9 +86,9 @@ pub fn stored_time(at: Timestamp) -> Timestamp {
     Timestamp::from_millis((seconds(at) + EPOCH) * MILLIS)
 }
 
-/// Adds the keys of the lists and of the number of members to a script's.
+/// Adds the keys of the sorted set, of the lists and of the number of members to a script's.
 fn begin(set: &Key<OrderedSet>, call: Builder) -> Builder {
-    call.key(&set.posts()).key(&set.times()).key(&set.count())
+    call.key(&set.few()).key(&set.posts()).key(&set.times()).key(&set.count())
 }
 
 /// Adds a post with the time `at`, unless the set has `most` members. Takes a token from the bucket, if `limit` is
@@ -117,7 +120,7 @@ pub fn remove(set: &Key<OrderedSet>, post: PostId) -> Command<bool> {
 pub fn contains(sets: &[Key<OrderedSet>], posts: &[PostId]) -> Command<Vec<Vec<bool>>> {
     assert!(posts.len() <= PROBE && !sets.is_empty(), "a probe has {PROBE} posts at most, and a set");
     let with_set = |call: Builder, set: &Key<OrderedSet>| {
-        with_paths(set, call.key(&set.posts()).key(&set.count()), posts.iter())
+        with_paths(set, call.key(&set.few()).key(&set.count()), posts.iter())
     };
     let probe = sets.iter().fold(call(&script::PROBE_ORDERED), with_set);
     let probe = probe.arg(sets.len()).arg(GENERATIONS).arg(ROOM).args(posts.iter().map(|post| post.get()));
@@ -126,7 +129,7 @@ pub fn contains(sets: &[Key<OrderedSet>], posts: &[PostId]) -> Command<Vec<Vec<b
 
 /// Reads a page of the members whose order is known, newest first. Elements that cannot be read are left out.
 pub fn page(set: &Key<OrderedSet>, window: &Window<Position<PostId>>) -> Command<Page<Position<PostId>>> {
-    let page = call(&script::ORDERED_PAGE).key(&set.posts()).key(&set.times());
+    let page = begin(set, call(&script::ORDERED_PAGE));
     let page = page.arg(window.direction.as_str()).arg(window.size);
     let page = match window.from {
         Some(from) => page.arg(seconds(from.at)).arg(from.id.get()),
@@ -138,14 +141,20 @@ pub fn page(set: &Key<OrderedSet>, window: &Window<Position<PostId>>) -> Command
     })
 }
 
-/// Returns the entries of two parallel lists, without those that cannot be read.
-fn positions(posts: &[String], times: &[String]) -> impl Iterator<Item = Position<PostId>> {
-    posts.iter().zip(times).filter_map(|(post, at)| Some(Position { at: time(at)?, id: post.parse().ok()? }))
+/// Returns the entries of posts with their times, without those that cannot be read.
+fn positions<'a>(
+    posts: impl IntoIterator<Item = &'a String>,
+    times: impl IntoIterator<Item = &'a String>,
+) -> impl Iterator<Item = Position<PostId>> {
+    let entries = posts.into_iter().zip(times);
+    entries.filter_map(|(post, at)| Some(Position { at: time(at)?, id: post.parse().ok()? }))
 }
 
 /// A set as stored, without its shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
+    /// The elements of the sorted set, each before its score, in ascending order of these.
+    pub few: Vec<String>,
     /// The elements of the list of posts.
     pub posts: Vec<String>,
     /// The elements of the list of times.
@@ -155,19 +164,30 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Returns the entries that can be read, in the order in which they are stored.
+    /// Returns the entries that can be read, in list order.
     #[must_use]
     pub fn entries(&self) -> Vec<Position<PostId>> {
-        positions(&self.posts, &self.times).collect()
+        let (posts, times) = (self.few.iter().step_by(2), self.few.iter().skip(1).step_by(2));
+        let mut entries: Vec<_> = positions(posts, times).collect();
+        entries.sort_by(InListOrder::in_list_order);
+        entries.extend(positions(&self.posts, &self.times));
+        entries
+    }
+
+    /// Returns the numbers of elements of the sorted set, and of the lists.
+    #[must_use]
+    pub fn lengths(&self) -> [usize; 3] {
+        [self.few.len() / 2, self.posts.len(), self.times.len()]
     }
 }
 
-/// Reads a set without its shards, for checks.
+/// Reads a set without its shards.
 pub fn stored(set: &Key<OrderedSet>) -> Command<Stored> {
+    let few = command("ZRANGE").key(&set.few()).arg(0).arg(-1).arg("WITHSCORES");
     let posts = command("LRANGE").key(&set.posts()).arg(0).arg(-1);
     let times = command("LRANGE").key(&set.times()).arg(0).arg(-1);
-    let parts = several(&[posts, times, command("GET").key(&set.count())]);
-    parts.map(|(posts, times, count)| Ok(Stored { posts, times, count }))
+    let parts = several(&[few, posts, times, command("GET").key(&set.count())]);
+    parts.map(|(few, posts, times, count)| Ok(Stored { few, posts, times, count }))
 }
 
 /// Reads the elements of a shard: members, and the mark of a shard that is closed. Leaves out what is neither.
@@ -194,11 +214,11 @@ pub fn restore(
     order: &[Position<PostId>],
     count: Option<u64>,
 ) -> Command<bool> {
-    let Stored { posts, times, count: read_count } = read;
+    let Stored { few, posts, times, count: read_count } = read;
     let print = |count: Option<u64>| count.map_or_else(String::new, |count| count.to_string());
     let restore = begin(set, call(&script::RESTORE_ORDERED)).arg(print(*read_count)).arg(print(count));
-    let restore = restore.arg(posts.len()).arg(times.len()).arg(order.len());
-    let restore = restore.args(posts).args(times);
+    let restore = restore.arg(few.len()).arg(posts.len()).arg(times.len()).arg(order.len());
+    let restore = restore.args(few).args(posts).args(times);
     let restore = restore.args(order.iter().map(|entry| entry.id.get()));
     restore.args(order.iter().map(|entry| seconds(entry.at))).reply()
 }

@@ -68,9 +68,11 @@ impl Found {
 
     /// Returns true if the set is stored like this.
     fn is(&self, Right { order, missing, count }: &Right) -> bool {
-        let Stored { posts, times, count: stored } = &self.stored;
-        let has_lengths = posts.len() == order.len() && times.len() == order.len();
-        has_lengths && self.stored.entries() == *order && missing.is_empty() && stored == count
+        let length = order.len();
+        let lengths = if count.is_some() { [0, length, length] } else { [length, 0, 0] };
+        let Stored { count: stored, .. } = &self.stored;
+        let is_ordered = self.stored.lengths() == lengths && self.stored.entries() == *order;
+        is_ordered && missing.is_empty() && stored == count
     }
 }
 

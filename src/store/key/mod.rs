@@ -39,6 +39,8 @@ pub const FIRST_FANOUT_PARTITIONS: u32 = 4;
 const ATTEMPT: &str = "idem:";
 /// End of the names of the keys of the numbers of members of compact sets.
 const COUNT: &str = ":count";
+/// End of the names of the keys of the newest posts of ordered compact sets.
+const POSTS: &str = ":posts";
 /// End of the names of the keys of the times of ordered compact sets.
 const TIMES: &str = ":times";
 /// Beginning of the names of the keys of password attempts in a session.
@@ -104,10 +106,10 @@ kinds! {
     /// A compact set, see [`crate::store::compact`]: the key is that of the newest members, which are its elements
     /// here; with further parts after its name it is `:count`, the number of members, and `:N`, their shard N.
     CompactSet: "ZCARD" + COUNT;
-    /// An ordered compact set, see [`crate::store::ordered`]: the key is that of the list of the newest members; with
-    /// further parts after its name it is `:times`, the list of their times, `:count`, the number of members, and `:N`,
-    /// their shard N.
-    OrderedSet: "LLEN" + TIMES + COUNT;
+    /// An ordered compact set, see [`crate::store::ordered`]: the key is that of the members of a small set. With
+    /// further parts after its name it is `:posts`, the list of the newest members of a larger set, `:times`, that of
+    /// their times, `:count`, the number of members, and `:N`, their shard N.
+    OrderedSet: "ZCARD" + POSTS + TIMES + COUNT;
     /// A key of any kind, which can only be deleted or measured.
     Any: "EXISTS";
     /// A pub/sub channel, which is named like a key. In a cluster it is a channel of sharded pub/sub, so it has a slot
@@ -245,12 +247,17 @@ impl Key<CompactSet> {
 }
 
 impl Key<OrderedSet> {
-    /// Returns the key of the newest posts.
-    pub(super) fn posts(&self) -> Key<List> {
+    /// Returns the key of the posts of a set without a tree, with their times.
+    pub(super) fn few(&self) -> Key<SortedSet> {
         self.part(format_args!(""))
     }
 
-    /// Returns the key of the times of the newest posts.
+    /// Returns the key of the newest posts of a set with a tree.
+    pub(super) fn posts(&self) -> Key<List> {
+        self.part(format_args!("{POSTS}"))
+    }
+
+    /// Returns the key of the times of the newest posts of a set with a tree.
     pub(super) fn times(&self) -> Key<List> {
         self.part(format_args!("{TIMES}"))
     }

@@ -1,6 +1,6 @@
 -- Looks posts up in ordered compact sets.
--- KEYS[1…]  for each set, its newest posts: a list, the number of members, and for each post, the shards that may
---           contain it, from the root down
+-- KEYS[1…]  for each set, the posts of a set without a tree: a sorted set, the number of members, and for each post,
+-- the shards that may contain it, from the root down
 -- ARGV[1]  the number of sets      ARGV[2]  the number of shards of a post
 -- ARGV[3]  the capacity of a shard, except those of the last level
 -- ARGV[4], ...  the posts
@@ -10,7 +10,7 @@ local posts = { unpack(ARGV, 4) }
 
 -- Returns a function that looks a post up, given its number, in the set whose keys begin at an index.
 local function lookup(first)
-  local set = ordered_set_of(KEYS[first], nil, KEYS[first + 1])
+  local set = ordered_set_of(KEYS[first], nil, nil, KEYS[first + 1])
   if has_tree(set) then
     return function(number, post)
       local start = first + 2 + (number - 1) * shards

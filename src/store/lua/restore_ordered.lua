@@ -1,10 +1,13 @@
 -- Writes the order and the number of members of an ordered compact set, unless they have changed since they were read.
--- KEYS[1]  the newest posts: a list     KEYS[2]  their times: a list     KEYS[3]  the number of members
--- ARGV[1]  the number of members as read, or '' if there was none     ARGV[2]  the new one, or '' for none
--- ARGV[3]  the number of posts as read     ARGV[4]  the number of times as read     ARGV[5]  the number of new entries
--- ARGV[6…] the posts as read, the times as read, the new posts, the new times
+-- KEYS[1]  the posts of a set without a tree: a sorted set     KEYS[2]  the newest posts of a set with a tree: a list
+-- KEYS[3]  their times: a list     KEYS[4]  the number of members
+-- ARGV[1]  the number of members as read, or '' if there was none     ARGV[2]  the new one, or '' for a set without a
+-- tree
+-- ARGV[3]  the number of elements of the sorted set as read, with their scores     ARGV[4]  that of posts as read
+-- ARGV[5]  that of times as read     ARGV[6]  that of new entries
+-- ARGV[7…] the sorted set, the posts and the times as read, the new posts, the new times
 -- Returns  1 if written, 0 if the set has changed
-local first = 6
+local first = 7
 
 -- Returns the next arguments.
 local function take(count)
@@ -14,8 +17,7 @@ local function take(count)
   return taken
 end
 
-local function is_unchanged(key, elements)
-  local stored = redis.call('LRANGE', key, 0, -1)
+local function is_unchanged(stored, elements)
   if #stored ~= #elements then return false end
   for index, element in ipairs(stored) do
     if element ~= elements[index] then return false end
@@ -23,12 +25,21 @@ local function is_unchanged(key, elements)
   return true
 end
 
-local posts, times = take(tonumber(ARGV[3])), take(tonumber(ARGV[4]))
-if (redis.call('GET', KEYS[3]) or '') ~= ARGV[1] then return 0 end
-if not is_unchanged(KEYS[1], posts) or not is_unchanged(KEYS[2], times) then return 0 end
-redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
-for _, key in ipairs({ KEYS[1], KEYS[2] }) do
-  for _, element in ipairs(take(tonumber(ARGV[5]))) do redis.call('RPUSH', key, element) end
+local few, posts, times = take(tonumber(ARGV[3])), take(tonumber(ARGV[4])), take(tonumber(ARGV[5]))
+if (redis.call('GET', KEYS[4]) or '') ~= ARGV[1] then return 0 end
+if not is_unchanged(redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'), few) then return 0 end
+if not is_unchanged(redis.call('LRANGE', KEYS[2], 0, -1), posts) then return 0 end
+if not is_unchanged(redis.call('LRANGE', KEYS[3], 0, -1), times) then return 0 end
+redis.call('DEL', unpack(KEYS))
+local count = tonumber(ARGV[6])
+local new_posts, new_times = take(count), take(count)
+for index, post in ipairs(new_posts) do
+  if ARGV[2] == '' then
+    redis.call('ZADD', KEYS[1], new_times[index], post)
+  else
+    redis.call('RPUSH', KEYS[2], post)
+    redis.call('RPUSH', KEYS[3], new_times[index])
+  end
 end
-if ARGV[2] ~= '' then redis.call('SET', KEYS[3], ARGV[2]) end
+if ARGV[2] ~= '' then redis.call('SET', KEYS[4], ARGV[2]) end
 return 1

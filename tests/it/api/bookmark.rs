@@ -363,22 +363,35 @@ async fn data_that_cannot_be_read_fails_only_what_depends_on_it() {
     let (ada, bob) = (world.register("ada").await, world.register("bob").await);
     let id = publish(&world, &bob, "x").await;
     assert_eq!(change(&world, &ada, BOOKMARK, &id).await, true);
-    fill(&world, 1_000, 200).await;
     let query = "query ($id: ID!) { post(id: $id) { id viewerHasBookmarked }
         viewer { bookmarks { nodes { id } } } user(by: { username: \"bob\" }) { posts { nodes { id viewerHasBookmarked } } } }";
-    for (part, list_fails, field_fails) in
-        [("", true, false), (":times", true, false), (":count", false, false), (":0", false, true)]
-    {
-        let key = format!("ff:{{u1}}:bookmarks{part}");
-        world.redis.raw::<()>(&["RENAME", &key, "ff:{u1}:aside"]);
-        world.redis.raw::<u64>(&["SETRANGE", &key, "0", "x"]);
-        let response = world.ask(Some(&ada.token), query, json!({ "id": id })).await;
-        let data = &response["data"];
-        assert_eq!(data["post"]["id"], id, "{part}: {response}");
-        assert_eq!(data["user"]["posts"]["nodes"][0]["id"], id, "{part}: {response}");
-        assert_eq!(data["viewer"]["bookmarks"].is_null(), list_fails, "{part}: {response}");
-        assert_eq!(data["post"]["viewerHasBookmarked"].is_null(), field_fails, "{part}: {response}");
-        world.redis.raw::<()>(&["RENAME", "ff:{u1}:aside", &key]);
+    // A set without a tree has other parts than one with a tree.
+    let parts = [
+        (0, &[("", true, true)][..]),
+        (
+            200,
+            &[
+                (":posts", true, false),
+                (":times", true, false),
+                (":count", false, false),
+                (":0", false, true),
+            ],
+        ),
+    ];
+    for (size, parts) in parts {
+        fill(&world, 1_000, size).await;
+        for &(part, list_fails, field_fails) in parts {
+            let key = format!("ff:{{u1}}:bookmarks{part}");
+            world.redis.raw::<()>(&["RENAME", &key, "ff:{u1}:aside"]);
+            world.redis.raw::<u64>(&["SETRANGE", &key, "0", "x"]);
+            let response = world.ask(Some(&ada.token), query, json!({ "id": id })).await;
+            let data = &response["data"];
+            assert_eq!(data["post"]["id"], id, "{part}: {response}");
+            assert_eq!(data["user"]["posts"]["nodes"][0]["id"], id, "{part}: {response}");
+            assert_eq!(data["viewer"]["bookmarks"].is_null(), list_fails, "{part}: {response}");
+            assert_eq!(data["post"]["viewerHasBookmarked"].is_null(), field_fails, "{part}: {response}");
+            world.redis.raw::<()>(&["RENAME", "ff:{u1}:aside", &key]);
+        }
     }
     assert_eq!(check(&world.app, false).await.faults(), 0);
 }
@@ -391,7 +404,7 @@ async fn a_check_finds_sets_that_do_not_agree_and_repairs_them_without_losing_a_
     let raw = |words: &[&str]| {
         world.redis.raw::<redis::Value>(words);
     };
-    let members = || world.redis.raw::<usize>(&["LLEN", "ff:{u1}:bookmarks"]);
+    let members = || world.redis.raw::<usize>(&["LLEN", "ff:{u1}:bookmarks:posts"]);
     let wrong = async |repair| world.app.check_users(1, repair).await.unwrap()[Finding::WrongReactions];
     assert_eq!(wrong(false).await, 0);
     let replace = "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], 'x', 'x')";
@@ -400,13 +413,13 @@ async fn a_check_finds_sets_that_do_not_agree_and_repairs_them_without_losing_a_
         (&["DEL", "ff:{u1}:bookmarks:count"], 200),
         (&["SADD", "ff:{u1}:bookmarks:0", "77"], 201),
         (&["SREM", "ff:{u1}:bookmarks:0", "1003"], 201),
-        (&["LSET", "ff:{u1}:bookmarks", "3", "x"], 201),
+        (&["LSET", "ff:{u1}:bookmarks:posts", "3", "x"], 201),
         (&["LSET", "ff:{u1}:bookmarks:times", "3", "x"], 201),
         (&["RPOP", "ff:{u1}:bookmarks:times"], 201),
-        (&["DEL", "ff:{u1}:bookmarks"], 201),
+        (&["DEL", "ff:{u1}:bookmarks:posts"], 201),
         (&["SADD", "ff:{u1}:bookmarks:0", "x"], 201),
         (&["SET", "ff:{u1}:bookmarks:count", "x"], 201),
-        (&["EVAL", replace, "1", "ff:{u1}:bookmarks"], 201),
+        (&["EVAL", replace, "1", "ff:{u1}:bookmarks:posts"], 201),
         (&["EVAL", replace, "1", "ff:{u1}:bookmarks:times"], 201),
         (&["EVAL", replace, "1", "ff:{u1}:bookmarks:count"], 201),
         (&["EVAL", replace, "1", "ff:{u1}:bookmarks:0"], 201),
@@ -419,14 +432,14 @@ async fn a_check_finds_sets_that_do_not_agree_and_repairs_them_without_losing_a_
         assert_eq!(members(), left, "{fault:?}");
     }
     // A small set has no tree, from which lost members could be restored.
-    raw(&[
-        "DEL",
-        "ff:{u1}:bookmarks",
-        "ff:{u1}:bookmarks:times",
-        "ff:{u1}:bookmarks:count",
-        "ff:{u1}:bookmarks:0",
-    ]);
+    let all = ["", ":posts", ":times", ":count", ":0"].map(|part| format!("ff:{{u1}}:bookmarks{part}"));
+    raw(&[&["DEL"][..], &all.each_ref().map(String::as_str)].concat());
     fill(&world, 1_000, 5).await;
-    raw(&["LSET", "ff:{u1}:bookmarks", "1", "1000"]);
-    assert_eq!((wrong(true).await, wrong(false).await, members()), (1, 0, 4));
+    let members = || world.redis.raw::<usize>(&["ZCARD", "ff:{u1}:bookmarks"]);
+    raw(&["ZADD", "ff:{u1}:bookmarks", "5", "x"]);
+    assert_eq!((wrong(true).await, wrong(false).await, members()), (1, 0, 5));
+    raw(&["RPUSH", "ff:{u1}:bookmarks:posts", "77"]);
+    assert_eq!((wrong(true).await, wrong(false).await, members()), (1, 0, 5));
+    raw(&["EVAL", replace, "1", "ff:{u1}:bookmarks"]);
+    assert_eq!((wrong(true).await, wrong(false).await, members()), (1, 0, 0));
 }

@@ -446,7 +446,7 @@ async fn a_check_finds_wrong_likes_of_a_hot_post_and_repairs_them() {
         assert_eq!(liked_by(&world, Some(&ada), &id, 100).await.len(), LIKERS, "{fault:?}");
     }
     // The truth of one of them is lost, and another is unreadable.
-    raw(&["DEL", "ff:{u3}:liked", "ff:{u3}:liked:times"]);
+    raw(&["DEL", "ff:{u3}:liked"]);
     assert_eq!(find(false).await, torn);
     raw(&["EVAL", replace, "1", "ff:{u4}:liked"]);
     assert_eq!(find(false).await, [true, false, true]);

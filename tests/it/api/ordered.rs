@@ -119,7 +119,7 @@ async fn compare(world: &World, model: &Model, rng: &mut StdRng) {
     let expected: Vec<bool> = posts.iter().map(|post| model.members.contains_key(&post.get())).collect();
     assert_eq!(found, vec![expected; sets.len()]);
     let stored = ordered::stored(&set(store)).send("test", store).await.unwrap();
-    let count = stored.count.unwrap_or(stored.posts.len() as u64);
+    let count = stored.count.unwrap_or(stored.lengths()[0] as u64);
     assert_eq!(count, model.members.len() as u64);
     assert_eq!(stored.entries(), order);
     if stored.count.is_some() {
@@ -165,12 +165,14 @@ async fn an_ordered_set_is_a_list_in_order_of_time_however_it_grows_and_shrinks(
     }
     let all: Vec<Change> = model.members.keys().map(|id| (*id, None)).collect();
     assert!(change(world.app.store(), &all).await.iter().all(|changed| *changed));
-    let left: Vec<String> = world.redis.raw(&["KEYS", "ff:{u7}:bookmarks"]);
-    assert!(left.is_empty());
+    for part in ["", ":posts", ":times", ":count"] {
+        assert!(!world.redis.raw::<bool>(&["EXISTS", &format!("ff:{{u7}}:bookmarks{part}")]), "{part}");
+    }
     // An empty set is small again.
     change(world.app.store(), &[(3, Some(0)), (9, Some(1)), (3, Some(2))]).await;
     let stored = ordered::stored(&set(world.app.store())).send("test", world.app.store()).await.unwrap();
-    assert_eq!((&stored.posts[..], stored.count), (&["9".to_owned(), "3".to_owned()][..], None));
+    let ids: Vec<u64> = stored.entries().iter().map(|entry| entry.id.get()).collect();
+    assert_eq!((&ids[..], stored.lengths(), stored.count), (&[9, 3][..], [2, 0, 0], None));
 }
 
 #[tokio::test]
@@ -223,14 +225,24 @@ async fn a_member_takes_at_most_seventeen_bytes_in_a_large_set() {
 async fn elements_that_cannot_be_read_are_left_out() {
     let world = World::new().await;
     let store = world.app.store();
-    let members: Vec<Change> = (1..=40).map(|id| (id, Some(i64::try_from(id).unwrap()))).collect();
+    let members: Vec<Change> = (1..=200).map(|id| (id, Some(i64::try_from(id).unwrap()))).collect();
+    change(store, &members[..3]).await;
+    assert_eq!(world.redis.raw::<u64>(&["ZADD", "ff:{u7}:bookmarks", "5", "x"]), 1);
+    let all = Window { direction: Direction::Forward, size: 100, from: None };
+    assert_eq!(
+        page(store, all).await.entries.iter().map(|entry| entry.id.get()).collect::<Vec<_>>(),
+        [3, 2, 1]
+    );
     change(store, &members).await;
+    assert_eq!(in_shards(&world), (1..=200).collect::<Vec<_>>());
+    assert_eq!(world.redis.raw::<u64>(&["LREM", "ff:{u7}:bookmarks:posts", "0", "x"]), 1);
+    assert_eq!(world.redis.raw::<u64>(&["LREM", "ff:{u7}:bookmarks:times", "0", "5"]), 1);
     let spoil = |list: &str, index: &str| world.redis.raw::<()>(&["LSET", list, index, "x"]);
-    for index in ["0", "19", "20", "39"] {
-        spoil("ff:{u7}:bookmarks", index);
+    for index in ["0", "99", "100", "199"] {
+        spoil("ff:{u7}:bookmarks:posts", index);
     }
     spoil("ff:{u7}:bookmarks:times", "5");
-    let readable: Vec<u64> = (1..=40).rev().filter(|id| ![40, 21, 20, 1, 35].contains(id)).collect();
+    let readable: Vec<u64> = (1..=200).rev().filter(|id| ![200, 101, 100, 1, 195].contains(id)).collect();
     let mut found = Vec::new();
     let mut from = None;
     loop {
@@ -244,8 +256,8 @@ async fn elements_that_cannot_be_read_are_left_out() {
     assert_eq!(found, readable);
     // Changes find their places all the same.
     let at = |second: i64| stored_time(Timestamp::from_millis(NOW + second * 1_000));
-    assert_eq!(change(store, &[(100, Some(20)), (30, None)]).await, [true, true]);
-    let around = Position { at: at(20), id: post(101) };
+    assert_eq!(change(store, &[(1_000, Some(100)), (30, None)]).await, [true, true]);
+    let around = Position { at: at(100), id: post(1_001) };
     let read = page(store, Window { direction: Direction::Forward, size: 1, from: Some(around) }).await;
-    assert_eq!(read.entries[..], [Position { at: at(20), id: post(100) }]);
+    assert_eq!(read.entries[..], [Position { at: at(100), id: post(1_000) }]);
 }

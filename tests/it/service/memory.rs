@@ -120,8 +120,8 @@ async fn everything_is_measured_as_redis_says() {
     assert_eq!(bytes("block"), usage(&["ff:{u1}:blocking", "ff:{u5}:blockers"]));
     assert_eq!(bytes("mute"), usage(&["ff:{u3}:muting"]));
     assert_eq!(bytes("tie"), usage(&["ff:{u1}:ties:0", "ff:{u3}:ties:0"]));
-    assert_eq!(bytes("bookmark"), usage(&["ff:{u3}:bookmarks", "ff:{u3}:bookmarks:times"]));
-    assert_eq!(bytes("like"), usage(&["ff:{u3}:liked", "ff:{u3}:liked:times"]));
+    assert_eq!(bytes("bookmark"), usage(&["ff:{u3}:bookmarks"]));
+    assert_eq!(bytes("like"), usage(&["ff:{u3}:liked"]));
     assert_eq!(bytes("like of a hot post"), usage(&["ff:{p1}:likes"]));
     assert_eq!(bytes("limited post"), usage(&["ff:{u5}:limited"]));
     assert_eq!(bytes("timeline entry"), usage(&["ff:{u1}:timeline"]));

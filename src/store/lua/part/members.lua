@@ -3,10 +3,11 @@
 -- the keys `count` and `path`, those of the number and of the shards that may contain a member, and an `order`, a table
 -- of functions of the set:
 --   length(set)             returns the number of members in the order
---   members(set)            returns these members
---   contains(set, member)   returns true if the order contains a member
+--   members(set)            returns these members, of a set without a tree
+--   contains(set, member)   returns true if the order of a set without a tree contains a member
 --   add(set, member, at)    puts a new member in its place, or leaves it out if the order is full of newer members
 --   remove(set, member)     removes a member; returns 1 if the order contained it, else 0
+--   grow(set)               returns the order of a set with a tree, if it is another one
 
 -- The greatest number of members of a set without a tree.
 local NEWEST = 128
@@ -36,6 +37,7 @@ local function add_to_compact(set, member, at, room)
       local members = set.order.members(set)
       redis.call('SADD', set.path[1], member, unpack(members))
       redis.call('SET', set.count, #members + 1)
+      if set.order.grow then set.order = set.order.grow(set) end
     end
   end
   set.order.add(set, member, at)

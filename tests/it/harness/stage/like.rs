@@ -16,7 +16,7 @@ use crate::harness::stage::{Stage, USERS};
 impl Stage {
     /// Returns the posts that a user likes: the truth.
     pub(crate) fn liked(&self, user: u64) -> BTreeSet<u64> {
-        self.world.redis.raw(&["LRANGE", &format!("ff:{{u{user}}}:liked"), "0", "-1"])
+        self.world.redis.raw(&["ZRANGE", &format!("ff:{{u{user}}}:liked"), "0", "-1"])
     }
 
     /// Returns the users who like a post, as Redis has them.
