@@ -61,7 +61,7 @@ impl App {
             if form.has_tree() && (wrong == 0 || repair) {
                 let (found, more) = self.check_tree_of_likes(post, repair).await?;
                 findings += found;
-                wrong += more;
+                wrong += more + self.check_newest_of_tree(post, repair).await?;
             }
             if form.has_others() && (form.wrong == 0 || repair) {
                 small.push(post);
@@ -123,6 +123,32 @@ impl App {
             findings += self.check_likings(&likings, repair).await?;
         }
         Ok((findings, wrong))
+    }
+
+    /// Returns the number of users who are among the newest likes of a hot post with a tree, though the tree lacks them
+    /// and they do not like the post. With `repair`, removes them.
+    async fn check_newest_of_tree(&self, post: PostId, repair: bool) -> Result<u64, Error> {
+        let suspects = self.newest_outside_tree(post).await?;
+        if suspects.is_empty() {
+            return Ok(0);
+        }
+        // The second time, no script has changed the set in between.
+        let mut strays = self.newest_outside_tree(post).await?;
+        strays.retain(|liking| suspects.contains(liking));
+        let number = strays.len() as u64;
+        if repair {
+            self.make_likes_agree(strays).await?;
+        }
+        Ok(number)
+    }
+
+    async fn newest_outside_tree(&self, post: PostId) -> Result<Vec<Liking>, Error> {
+        let newest = like::numbered(self.keys(), post).send("check: newest likes", self.store()).await?;
+        let likings: Vec<_> = newest.iter().map(|like| Liking { user: like.member, post }).collect();
+        let (truths, in_tree) = (self.like_truths(&likings).await?, self.hot_mirrors(&likings).await?);
+        let of_each = likings.into_iter().zip(truths).zip(in_tree);
+        let strays = of_each.filter(|((_, truth), in_tree)| *truth == Some(false) && *in_tree == Some(false));
+        Ok(strays.map(|((liking, _), _)| liking).collect())
     }
 
     /// Returns the users in these shards, and the shards below them.
@@ -231,18 +257,40 @@ impl App {
 
     /// Returns those of these likes whose mirror differs from their truth. The post exists.
     async fn torn_likings(&self, likings: &[Liking]) -> Result<Vec<Liking>, Error> {
-        let mut batch = Batch::new("check: truths of likes");
-        let read = |liking: &Liking| batch.push(like::read(self.keys(), liking.user, liking.post));
-        let tickets: Vec<_> = likings.iter().map(read).collect();
-        let mut replies = batch.send(self.store()).await?;
-        let mirrors = self.like_mirrors(likings).await?;
+        let (truths, mirrors) = (self.like_truths(likings).await?, self.like_mirrors(likings).await?);
         let mut torn = Vec::new();
-        for ((liking, ticket), mirror) in likings.iter().zip(tickets).zip(mirrors) {
-            let truth = replies.take_readable(ticket, "likes", liking.user.get())?;
+        for ((liking, truth), mirror) in likings.iter().zip(truths).zip(mirrors) {
             let differs = truth.zip(mirror).is_some_and(|(truth, mirror)| truth != mirror);
             torn.extend(differs.then_some(*liking));
         }
         Ok(torn)
+    }
+
+    /// Returns for each of these likes true if the user likes the post; `None` if that is unreadable.
+    async fn like_truths(&self, likings: &[Liking]) -> Result<Vec<Option<bool>>, Error> {
+        let mut batch = Batch::new("check: truths of likes");
+        let read = |liking: &Liking| batch.push(like::read(self.keys(), liking.user, liking.post));
+        let tickets: Vec<_> = likings.iter().map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let of_each = likings.iter().zip(tickets);
+        of_each
+            .map(|(liking, ticket)| Ok(replies.take_readable(ticket, "likes", liking.user.get())?))
+            .collect()
+    }
+
+    /// Returns for each of these likes true if Redis has it among those of the post; `None` if they are unreadable.
+    async fn hot_mirrors(&self, likings: &[Liking]) -> Result<Vec<Option<bool>>, Error> {
+        let mut batch = Batch::new("check: likes");
+        let read =
+            |liking: &Liking| batch.push(compact::contains(&self.keys().likes(liking.post), &[liking.user]));
+        let tickets: Vec<_> = likings.iter().map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let mut mirrors = Vec::with_capacity(likings.len());
+        for (liking, ticket) in likings.iter().zip(tickets) {
+            let contains = replies.take_readable(ticket, "likes", liking.post.get())?;
+            mirrors.push(contains.map(|contains| contains[0]));
+        }
+        Ok(mirrors)
     }
 
     /// Returns for each of these likes true if the post has it; `None` if the post or its likes are unreadable, or if
@@ -251,12 +299,8 @@ impl App {
         let mut posts: Vec<PostId> = likings.iter().map(|liking| liking.post).collect();
         posts.sort_unstable();
         posts.dedup();
-        let mut batch = Batch::new("check: likes");
-        let hot =
-            |liking: &Liking| batch.push(compact::contains(&self.keys().likes(liking.post), &[liking.user]));
-        let tickets: Vec<_> = likings.iter().map(hot).collect();
         // Before the records: when a record is dropped, its likes are already in the archive.
-        let mut hot = batch.send(self.store()).await?;
+        let hot = self.hot_mirrors(likings).await?;
         let states = self.states(&posts).await?;
         let mut archived: HashMap<UserId, Vec<PostId>> = HashMap::new();
         for Liking { user, post } in likings {
@@ -270,11 +314,9 @@ impl App {
             cold.extend(liked.into_iter().map(|post| Liking { user, post }));
         }
         let mut mirrors = Vec::with_capacity(likings.len());
-        for (liking, ticket) in likings.iter().zip(tickets) {
+        for (liking, hot) in likings.iter().zip(hot) {
             mirrors.push(match &states[&liking.post] {
-                State::Live(Storage::Redis, _) => {
-                    hot.take_readable(ticket, "likes", liking.post.get())?.map(|contains| contains[0])
-                }
+                State::Live(Storage::Redis, _) => hot,
                 State::Live(Storage::Archive, _) => Some(cold.contains(liking)),
                 // A deleted post stays among those that its users like: readers leave it out.
                 State::Deleted { .. } | State::Gone | State::Unreadable => None,

@@ -24,8 +24,9 @@ use crate::harness::check::check;
 use crate::harness::cost::cost;
 use crate::harness::id::global;
 use crate::harness::post::{delete, post, publish};
+use crate::harness::session::login;
 use crate::harness::sql::{Database, Kind, on_every_kind};
-use crate::harness::world::{ManualClock, Person, World, archive_all, codes, deliver_all};
+use crate::harness::world::{ManualClock, PASSWORD, Person, World, archive_all, codes, deliver_all};
 
 const LIKE: &str = "mutation ($id: ID!) { change: like(input: { postId: $id }) {
     post { likeCount viewerHasLiked } userErrors { code field } } }";
@@ -326,11 +327,109 @@ async fn the_likes_of_a_suspended_account_are_taken_off_and_come_back() {
     assert_eq!(liked_by(&world, Some(ada), &id, 2).await, ["ann1", "ann2"]);
 }
 
+/// What viewers see of the likes of a post: the number, whom it is listed to have, and whether it is the viewer's.
+async fn seen(world: &World, viewer: &Person, id: &str) -> Value {
+    let fields = post(world, viewer, id, "likeCount viewerHasLiked").await;
+    if fields.is_null() {
+        return fields;
+    }
+    json!([fields["likeCount"], liked_by(world, Some(viewer), id, 1).await, fields["viewerHasLiked"]])
+}
+
+/// Checks what these viewers see.
+async fn expect<const N: usize>(
+    world: &World,
+    viewers: [&Person; N],
+    id: &str,
+    expected: [Value; N],
+    after: &str,
+) {
+    for (viewer, expected) in viewers.into_iter().zip(expected) {
+        assert_eq!(seen(world, viewer, id).await, expected, "after {after}, {viewer:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_becomes_of_likes_shows_on_another_server_and_so_does_its_reversal() {
+    let database = Database::new(Kind::Sqlite).await;
+    let options = [["--archive-url", &database.url], ["--post-hot-limit", "1"]];
+    let world = World::with(options.as_flattened()).await;
+    let beside = world.beside(options.as_flattened()).await;
+    let people = world.people(4).await;
+    let [ada, bob, mut eve, dan] = people.try_into().unwrap();
+    let by = &Moderator::Operator;
+    for is_archived in [false, true] {
+        let id = &*publish(&world, &ada, "x").await;
+        change(&world, &bob, LIKE, id).await;
+        change(&world, &eve, LIKE, id).await;
+        if is_archived {
+            publish(&world, &ada, "newer").await;
+            archive_all(&world.app).await;
+        }
+        let viewers = [&ada, &bob, &eve, &dan];
+        let both = |flag: bool| json!([2, ["ann2", "ann1"], flag]);
+        let all = [both(false), both(true), both(true), both(false)];
+        expect(&beside, viewers, id, all.clone(), "likes").await;
+
+        change(&world, &eve, UNLIKE, id).await;
+        let one = |flag: bool| json!([1, ["ann1"], flag]);
+        expect(&beside, viewers, id, [one(false), one(true), one(false), one(false)], "unlike").await;
+        change(&world, &eve, LIKE, id).await;
+        expect(&beside, viewers, id, all.clone(), "like").await;
+
+        world.change(&ada, "editPost(input: { postId: $id, content: \"y\" })", id).await;
+        expect(&beside, viewers, id, all.clone(), "edit").await;
+
+        let without_eve = |flag: bool| json!([2, ["ann1"], flag]);
+        world.change(&dan, "block(input: { userId: $id })", &eve.id).await;
+        expect(&beside, viewers, id, [both(false), both(true), both(true), without_eve(false)], "block")
+            .await;
+        world.change(&dan, "unblock(input: { userId: $id })", &eve.id).await;
+        expect(&beside, viewers, id, all.clone(), "unblock").await;
+
+        world.change(&ada, "block(input: { userId: $id })", &eve.id).await;
+        expect(
+            &beside,
+            viewers,
+            id,
+            [without_eve(false), both(true), Value::Null, both(false)],
+            "block by the author",
+        )
+        .await;
+        world.change(&ada, "unblock(input: { userId: $id })", &eve.id).await;
+        expect(&beside, viewers, id, all.clone(), "unblock by the author").await;
+
+        let hidden = [both(false), without_eve(true), both(true), without_eve(false)];
+        for (is_private, expected) in [(true, hidden), (false, all.clone())] {
+            let update = format!(
+                "mutation {{ updateProfile(input: {{ isPrivate: {is_private} }}) {{ userErrors {{ code }} }} }}"
+            );
+            world.data(Some(&eve.token), &update, Value::Null).await;
+            expect(&beside, viewers, id, expected, "private").await;
+        }
+
+        let user = UserId::new(3).unwrap();
+        world.app.suspend_user(by, user, ActionNote::default()).await.unwrap();
+        let others = [&ada, &bob, &dan];
+        expect(&beside, others, id, [one(false), one(true), one(false)], "suspension").await;
+        world.app.unsuspend_user(by, user, ActionNote::default()).await.unwrap();
+        eve.token = login(&world, "ann2", PASSWORD).await["token"].as_str().unwrap().to_owned();
+        let viewers = [&ada, &bob, &eve, &dan];
+        expect(&beside, viewers, id, all.clone(), "return").await;
+
+        delete(&world, &ada, id).await;
+        expect(&beside, viewers, id, [const { Value::Null }; 4], "deletion").await;
+        assert_eq!(likes(&beside, &bob).await, [""; 0]);
+        assert_eq!(check(&world.app, false).await.faults(), 0);
+    }
+}
+
 on_every_kind! {
     likes_in_parallel_are_counted_as_they_are_listed;
 }
 
-/// Users like posts and take that back, on two servers and all at once, while two movers archive the posts.
+/// Users like posts and take that back, on two servers and all at once, while two movers archive the posts. Each of them
+/// sees what they have done on the other server.
 async fn likes_in_parallel_are_counted_as_they_are_listed(kind: Kind) {
     let database = Database::new(kind).await;
     let options = [
@@ -339,15 +438,16 @@ async fn likes_in_parallel_are_counted_as_they_are_listed(kind: Kind) {
         ["--post-reactions-per-user", "1000000"],
     ];
     let world = World::with(options.as_flattened()).await;
-    let beside = world.beside(options.as_flattened()).await;
-    let people = world.people(12).await;
+    let people = world.people(50).await;
     let mut posts = Vec::new();
     for _ in 0..3 {
         posts.push(publish(&world, &people[0], "x").await);
     }
+    let beside = world.beside(options.as_flattened()).await;
+    let worlds = Arc::new([world, beside]);
     let is_over = Arc::new(AtomicBool::new(false));
-    let movers = [&world, &beside].map(|world| {
-        let (app, is_over) = (world.app.clone(), Arc::clone(&is_over));
+    let movers = [0, 1].map(|number| {
+        let (app, is_over) = (worlds[number].app.clone(), Arc::clone(&is_over));
         tokio::spawn(async move {
             let mover = app.mover();
             while !is_over.load(Ordering::SeqCst) {
@@ -358,21 +458,25 @@ async fn likes_in_parallel_are_counted_as_they_are_listed(kind: Kind) {
         })
     });
     let mut calls = JoinSet::new();
-    for (index, person) in people.iter().enumerate() {
-        let app = [&world, &beside][index % 2].app.clone();
-        let viewer = app.authenticate(&person.token).await.unwrap();
+    for (index, person) in people.iter().cloned().enumerate() {
+        let (worlds, posts) = (Arc::clone(&worlds), posts.clone());
+        let viewer = worlds[index % 2].app.authenticate(&person.token).await.unwrap();
         let mut rng = StdRng::seed_from_u64(case::seed(index as u64));
         calls.spawn(async move {
+            let (app, beside) = (&worlds[index % 2].app, &worlds[1 - index % 2]);
             let mut liked = [false; 3];
-            for _ in 0..40 {
+            for _ in 0..case::share(100) {
                 let number = rng.random_range(0..liked.len());
-                let post = PostId::new(number as u64 + 1).unwrap();
+                let id = PostId::new(number as u64 + 1).unwrap();
                 liked[number] = rng.random_bool(0.6);
                 if liked[number] {
-                    app.like(&viewer, post).await.unwrap();
+                    app.like(&viewer, id).await.unwrap();
                 } else {
-                    app.unlike(&viewer, post).await.unwrap();
+                    app.unlike(&viewer, id).await.unwrap();
                 }
+                let seen = post(beside, &person, &posts[number], "likeCount viewerHasLiked").await;
+                assert_eq!(seen["viewerHasLiked"], liked[number]);
+                assert!(seen["likeCount"] != 0 || !liked[number]);
             }
             (index, liked)
         });
@@ -383,15 +487,16 @@ async fn likes_in_parallel_are_counted_as_they_are_listed(kind: Kind) {
     for mover in movers {
         mover.await.unwrap();
     }
+    let [world, beside] = &*worlds;
     for is_archived in [false, true] {
         for (number, id) in posts.iter().enumerate() {
             let expected = liked.iter().filter(|(_, liked)| liked[number]);
             let expected: BTreeSet<String> = expected.map(|(index, _)| format!("ann{index}")).collect();
-            let listed = liked_by(&beside, Some(&people[0]), id, 5).await;
+            let listed = liked_by(beside, Some(&people[0]), id, 5).await;
             assert_eq!(listed.len(), expected.len(), "no one twice, archived: {is_archived}");
             assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), expected, "archived: {is_archived}");
             for (person, (_, liked)) in people.iter().zip(&liked) {
-                let seen = post(&world, person, id, "likeCount viewerHasLiked").await;
+                let seen = post(world, person, id, "likeCount viewerHasLiked").await;
                 assert_eq!(seen["likeCount"], expected.len());
                 assert_eq!(seen["viewerHasLiked"], liked[number]);
             }
@@ -422,9 +527,10 @@ async fn a_check_finds_wrong_likes_of_a_hot_post_and_repairs_them() {
     let replace = "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], 'x', 'x')";
     let (newest, number, root) = ("ff:{p1}:likes", "ff:{p1}:likes:count", "ff:{p1}:likes:0");
     let (wrong, miscounted, torn) = ([true, false, false], [false, true, false], [false, false, true]);
-    let faults: [(&[&str], [bool; 3]); 12] = [
+    let faults: [(&[&str], [bool; 3]); 13] = [
         (&["ZADD", newest, "500", "x"], wrong),
         (&["ZADD", newest, "1.5", "77"], wrong),
+        (&["ZADD", newest, "500", "9999"], wrong),
         (&["SADD", root, "x"], wrong),
         (&["SET", number, "x"], wrong),
         (&["EVAL", replace, "1", newest], wrong),
