@@ -1,7 +1,8 @@
 //! Measures likes in large numbers: what a like of a much-liked post costs Redis, how long a mover takes for a post with
 //! many likes, and how long the likes of an account take to go and to come back with it.
 //!
-//! `cargo bench` measures; `cargo test` only checks that the bench works, with a few likes.
+//! `cargo bench` measures; `cargo test` only checks that the bench works, with a few likes. The archive is a SQLite file,
+//! or the empty database at `FANFOLD_ARCHIVE_URL`.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
@@ -161,7 +162,7 @@ impl Bench {
         self.app.mover().drain(Duration::ZERO).await.unwrap();
         let took = began.elapsed().as_secs_f64();
         match self.hot_likes(post).await {
-            None => println!("a post with {} likes was archived in {took:.2} s (SQLite)", likers.len()),
+            None => println!("a post with {} likes was archived in {took:.2} s", likers.len()),
             Some(likes) => println!("a post with {likes} likes stays in Redis ({took:.2} s)"),
         }
     }
@@ -189,7 +190,7 @@ impl Bench {
         let began = Instant::now();
         self.app.unsuspend_user(by, user, ActionNote::default()).await.unwrap();
         self.work().await;
-        println!("{} likes of archived posts came back in {:.1} s (SQLite)", posts.len(), seconds(began));
+        println!("{} likes of archived posts came back in {:.1} s", posts.len(), seconds(began));
     }
 
     /// Erases a user who likes these posts.
@@ -201,7 +202,7 @@ impl Bench {
         self.ask::<()>(&["HSET", &format!("ff:{{u{user}}}:user"), "deletion", "1"]);
         let began = Instant::now();
         self.work().await;
-        println!("{} likes of archived posts were erased in {:.1} s (SQLite)", posts.len(), seconds(began));
+        println!("{} likes of archived posts were erased in {:.1} s", posts.len(), seconds(began));
         assert_eq!(self.ask::<u64>(&["EXISTS", &format!("ff:{{u{user}}}:user")]), 0, "it is erased");
     }
 }

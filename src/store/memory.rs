@@ -45,7 +45,7 @@ pub fn usage_of_likes(keys: &Keys, post: PostId) -> Command<Option<KeyUsage>> {
 
 /// Measures an ordered compact set with all of its parts.
 fn measure_ordered(set: &Key<OrderedSet>) -> Command<Option<KeyUsage>> {
-    measure_set(set, &set.few(), Some([set.posts(), set.times()]))
+    measure_set(set, &set.few(), Some(&[set.posts(), set.times()]))
 }
 
 /// What is measured of a compact set: the bytes of its sorted set, of its lists, of its number and of its root; the
@@ -59,13 +59,13 @@ type Bytes = Option<u64>;
 fn measure_set<Set: Sharded>(
     set: &Key<Set>,
     order: &Key<SortedSet>,
-    lists: Option<[Key<List>; 2]>,
+    lists: Option<&[Key<List>; 2]>,
 ) -> Command<Option<KeyUsage>> {
     let (count, root) = (set.count(), set.shard(0));
     let usage = |key: Builder| key.arg("SAMPLES").arg(SAMPLES);
     let bytes = || command("MEMORY").arg("USAGE");
     let encoding = || command("OBJECT").arg("ENCODING");
-    let [posts, times, encoding_of_lists] = match &lists {
+    let [posts, times, encoding_of_lists] = match lists {
         Some([posts, times]) => [bytes().key(posts), bytes().key(times), encoding().key(posts)],
         // A key that does not exist has no bytes.
         None => [

@@ -500,8 +500,8 @@ mod tests {
         let parts = [blockers.newest().name, blockers.count().name, blockers.shard(84).name];
         assert_eq!(parts, ["ff:{u7}:blockers", "ff:{u7}:blockers:count", "ff:{u7}:blockers:84"]);
         let bookmarks = Keys::new("ff:", 16_384).bookmarks(UserId::new(7).unwrap());
-        let parts = [bookmarks.posts().name, bookmarks.times().name, bookmarks.count().name];
-        assert_eq!(parts, ["ff:{u7}:bookmarks", "ff:{u7}:bookmarks:times", "ff:{u7}:bookmarks:count"]);
+        let parts = [bookmarks.few().name, bookmarks.posts().name, bookmarks.times().name];
+        assert_eq!(parts, ["ff:{u7}:bookmarks", "ff:{u7}:bookmarks:posts", "ff:{u7}:bookmarks:times"]);
     }
 
     #[test]
