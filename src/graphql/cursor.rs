@@ -7,7 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::app::account::export::page::ExportPosition;
+use crate::app::account::export::position::ExportPosition;
 use crate::app::error::Error;
 use crate::app::timeline::seen::Seen;
 use crate::app::visibility::list::OwnList;
@@ -397,7 +397,7 @@ mod tests {
     use std::fmt::Debug;
 
     use super::*;
-    use crate::app::account::export::page::{Section, SectionPosition};
+    use crate::app::account::export::position::{Section, SectionPosition};
 
     fn of_user<K: Kind<Owner = UserId>>(kind: K, owner: u64) -> ListOf<K> {
         ListOf { kind, owner: UserId::new(owner).unwrap() }

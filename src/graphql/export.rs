@@ -11,9 +11,8 @@ use futures::FutureExt as _;
 
 use crate::app::App;
 use crate::app::account::export::Downloader;
-use crate::app::account::export::page::{
-    ExportPosition, OlderLike, OwnAccount, OwnRecovery, PAGE, Record, Records, Section, SectionPosition,
-};
+use crate::app::account::export::page::{OwnAccount, OwnRecovery, PAGE, Record};
+use crate::app::account::export::position::{ExportPosition, OlderLike, Records, Section, SectionPosition};
 use crate::app::error::Error;
 use crate::app::viewer::{Caller, Viewer};
 use crate::graphql::cursor::{self, Encoded, ListOf};

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use apollo_compiler::schema::ExtendedType;
 use apollo_compiler::{ExecutableDocument, Schema};
-use fanfold::app::account::export::page::Section;
+use fanfold::app::account::export::position::Section;
 use serde_json::Value;
 
 use crate::harness::demo::{demo_server, demo_world};

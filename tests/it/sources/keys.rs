@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fanfold::app::account::export::page::Section;
+use fanfold::app::account::export::position::Section;
 use fanfold::app::check::Finding;
 use fanfold::store::key::KEYS;
 use fanfold::store::key::row::{Fact, Row};

@@ -8,6 +8,7 @@
 //! deletion end it as well, without a step of their own.
 
 pub mod page;
+pub mod position;
 
 use std::time::Duration;
 

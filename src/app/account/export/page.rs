@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::app::App;
+use crate::app::account::export::position::{ExportPosition, OlderLike, Records, Section, SectionPosition};
 use crate::app::archive::{Listed, StoredPost};
 use crate::app::error::{Broken, Error};
 use crate::app::read::{Load as _, Shared};
@@ -18,7 +19,7 @@ use crate::app::region::read::Regions;
 use crate::app::relation::read::UserList;
 use crate::app::session::Sessions;
 use crate::app::viewer::{SignedIn, Viewer};
-use crate::app::visibility::list::{OwnList, VisiblePage};
+use crate::app::visibility::list::VisiblePage;
 use crate::app::visibility::{Access, UserSelection, Visible, VisibleUser};
 use crate::model::account::Account;
 use crate::model::clock::Period;
@@ -26,191 +27,17 @@ use crate::model::edit::EarlierVersion;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, InListOrder as _, Position, Window};
 use crate::model::post::Post;
-use crate::model::reaction::ReactionKind;
 use crate::model::recovery::Recovery;
 use crate::model::region::Residence;
-use crate::model::relation::{ListKind, Mute};
+use crate::model::relation::Mute;
 use crate::model::session::{Session, SessionId};
 use crate::model::user::{User, UserFields};
 use crate::store::batch::Batch;
 use crate::store::ordered;
-use crate::store::tree::Shard;
 use crate::store::{account, user};
 
 /// Maximum number of records on a page.
 pub const PAGE: usize = 100;
-
-/// What the records of a section are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Records {
-    /// The account, a single record.
-    Account,
-    /// Sessions.
-    Sessions,
-    /// Users of one of the lists that everyone sees.
-    Listed(ListKind),
-    /// Users of one of the lists that only the owner sees.
-    Own(OwnList),
-    /// Posts.
-    Posts,
-    /// Posts to which the owner has reacted.
-    Reactions(ReactionKind),
-    /// Liked posts that are no longer among the likes whose order is known.
-    OlderLikes,
-}
-
-macro_rules! sections {
-    ($($(#[$doc:meta])* $section:ident = $name:literal, $records:expr;)*) => {
-        /// The sections of an export, in order. Their numbers are part of the format of cursors.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Section {
-            $($(#[$doc])* $section,)*
-        }
-
-        impl Section {
-            /// All sections, in order.
-            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$section),*];
-
-            /// Returns the type of the section's records, as exports name it, and what they are.
-            #[must_use]
-            pub const fn records(self) -> (&'static str, Records) {
-                match self {
-                    $(Self::$section => ($name, $records),)*
-                }
-            }
-        }
-    };
-}
-
-sections! {
-    /// The account itself, a single record.
-    Account = "account", Records::Account;
-    /// The account's sessions.
-    Sessions = "session", Records::Sessions;
-    /// The users whom the owner follows.
-    Following = "following", Records::Listed(ListKind::Following);
-    /// The owner's followers.
-    Followers = "follower", Records::Listed(ListKind::Followers);
-    /// The users whom the owner has requested to follow.
-    SentRequests = "followRequestSent", Records::Own(OwnList::SentRequests);
-    /// The users who have requested to follow the owner.
-    Requests = "followRequestReceived", Records::Own(OwnList::Requests);
-    /// The users whom the owner blocks.
-    Blocked = "block", Records::Own(OwnList::Blocked);
-    /// The users whom the owner mutes.
-    Muted = "mute", Records::Own(OwnList::Muted);
-    /// The owner's posts.
-    Posts = "post", Records::Posts;
-    /// The owner's bookmarks, also of posts that are deleted or hidden from the owner.
-    Bookmarks = "bookmark", Records::Reactions(ReactionKind::Bookmark);
-    /// The newest of the owner's likes, also of posts that are deleted or hidden from the owner.
-    Likes = "like", Records::Reactions(ReactionKind::Like);
-    /// All other likes of the owner, in no particular order. One that was among the newest while these were read may be
-    /// listed twice.
-    OlderLikes = "like", Records::OlderLikes;
-}
-
-impl Section {
-    /// Returns the next section; `None` for the last one.
-    fn next(self) -> Option<Self> {
-        Self::ALL.get(self as usize + 1).copied()
-    }
-}
-
-/// A position in an export: a section, and the last record in it that was read; `None` if none was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExportPosition {
-    /// The section to continue in.
-    pub section: Section,
-    /// The last record read in it.
-    pub after: Option<SectionPosition>,
-}
-
-impl ExportPosition {
-    /// The position before the first record.
-    pub const START: Self = Self::begin(Section::Account);
-
-    /// Returns the position before the first record of a section.
-    #[must_use]
-    pub const fn begin(section: Section) -> Self {
-        Self { section, after: None }
-    }
-
-    fn after(section: Section, position: SectionPosition) -> Self {
-        Self { section, after: Some(position) }
-    }
-
-    fn user(self) -> Option<Position> {
-        match self.after {
-            Some(SectionPosition::User(position)) => Some(position),
-            _ => None,
-        }
-    }
-
-    fn post(self) -> Option<PostId> {
-        match self.after {
-            Some(SectionPosition::Post(post)) => Some(post),
-            _ => None,
-        }
-    }
-
-    fn older_like(self) -> OlderLike {
-        match self.after {
-            Some(SectionPosition::OlderLike(position)) => position,
-            _ => OlderLike { shard: Shard::ROOT, after: None },
-        }
-    }
-
-    fn reaction(self) -> Option<Position<PostId>> {
-        match self.after {
-            Some(SectionPosition::Reaction(position)) => Some(position),
-            _ => None,
-        }
-    }
-}
-
-/// The position of a record in its section. The record need not exist any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SectionPosition {
-    /// A session, with the time of its sign-in.
-    Session(Position<SessionId>),
-    /// An entry of a list of users.
-    User(Position),
-    /// A post.
-    Post(PostId),
-    /// A reaction.
-    Reaction(Position<PostId>),
-    /// A like whose time is not known.
-    OlderLike(OlderLike),
-}
-
-/// A position among the likes whose times are not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OlderLike {
-    shard: Shard,
-    /// The last post read in the shard; `None` if none was.
-    after: Option<PostId>,
-}
-
-impl OlderLike {
-    /// Returns the position after a post in a shard, or before the first one; `None` if there is no such shard.
-    #[must_use]
-    pub fn new(shard: u32, after: Option<PostId>) -> Option<Self> {
-        Some(Self { shard: Shard::with_index(shard)?, after })
-    }
-
-    /// Returns the index of the shard of the set of likes.
-    #[must_use]
-    pub fn shard(self) -> u32 {
-        self.shard.index()
-    }
-
-    /// Returns the last post read in the shard; `None` if none was.
-    #[must_use]
-    pub fn after(self) -> Option<PostId> {
-        self.after
-    }
-}
 
 /// A record of an export.
 #[derive(Clone, Debug)]

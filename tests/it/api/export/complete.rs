@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fanfold::app::account::export::page::Section;
+use fanfold::app::account::export::position::Section;
 use fanfold::model::clock::Clock as _;
 use fanfold::model::id::PostId;
 use fanfold::store::batch::Batch;
