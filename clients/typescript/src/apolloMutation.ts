@@ -2,7 +2,7 @@ import type { ApolloCache, ApolloClient } from "@apollo/client";
 import type { DocumentNode } from "graphql";
 import { errorOf } from "./error.js";
 import type { UserError } from "./fanfold.js";
-import { type ChangeData, userErrorsOf } from "./userErrors.js";
+import { type ChangeData, isAccepted, userErrorsOf } from "./userErrors.js";
 
 /** What a mutation changes in the cache besides what its response contains. */
 export interface Effects {
@@ -38,7 +38,7 @@ export async function mutate(
     const query = cache.transformDocument(mutation);
     cache.batch({
       update(cache) {
-        if (userErrors.length === 0) confirm?.(cache);
+        if (isAccepted(data)) confirm?.(cache);
         cache.write({ dataId: "ROOT_MUTATION", query, variables, result: data ?? null });
       },
       removeOptimistic: layer,

@@ -7,7 +7,7 @@ import {
 } from "relay-runtime";
 import { errorOf } from "./error.js";
 import type { UserError } from "./fanfold.js";
-import { type ChangeData, userErrorsOf } from "./userErrors.js";
+import { type ChangeData, isAccepted, userErrorsOf } from "./userErrors.js";
 
 /**
  * Executes a mutation: shown at once, and rolled back if the server rejects it. Returns the errors of the payload.
@@ -27,7 +27,8 @@ export const mutate = (
       mutation,
       variables: { input },
       optimisticUpdater: expect,
-      updater: (store, data) => userErrorsOf(data as ChangeData).length === 0 && confirm?.(store),
+      // Also called if there is no payload, but only errors of the request.
+      updater: (store, data) => isAccepted(data as ChangeData) && confirm?.(store),
       onCompleted: (data, errors) =>
         errors?.length ? reject(errorOf({ errors })) : resolve(userErrorsOf(data as ChangeData)),
       onError: (error) => reject(errorOf(error)),

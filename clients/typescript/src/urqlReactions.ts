@@ -84,8 +84,11 @@ const onChange =
     const payload = data[fieldName];
     if (!payload || payload.userErrors?.length) return;
     // A post that the viewer can no longer see is not in the response.
-    const fields = gql(`fragment Fanfold_${effect.flag} on Post { id ${effect.flag} }`);
-    if (payload.post === null) cache.writeFragment(fields, postAfter(cache, postId, effect));
+    if (payload.post === null) {
+      const post = postAfter(cache, postId, effect);
+      const fields = Object.keys(post).filter((field) => field !== "__typename");
+      cache.writeFragment(gql(`fragment Fanfold_${fields.join("_")} on Post { ${fields.join(" ")} }`), post);
+    }
     setListed(cache, postId, effect);
   };
 

@@ -173,6 +173,24 @@ for (const [name, openCache] of Object.entries(CACHES)) {
     await pause(0);
     assert.deepEqual(shownHidden(), [0, false, false]);
     assert.deepEqual(await set("like", id, false), []);
+    await pause(0);
+    assert.deepEqual(shown(), [0, false, false]);
+  });
+
+  test(`${name}: a reaction whose request is rejected is rolled back`, { skip }, async () => {
+    const { writer, proxy, set, show } = await open();
+    const id = await writer.publish("post");
+    const shown = await show(id);
+    assert.deepEqual(await set("like", id, true), []);
+    proxy.isGarbling = true;
+    for (const [reaction, isSet] of [
+      ["like", false],
+      ["bookmark", true],
+    ] as const) {
+      await assert.rejects(set(reaction, id, isSet), { code: "BAD_USER_INPUT" });
+      await pause(0);
+      assert.deepEqual(shown(), [1, true, false]);
+    }
   });
 
   test(`${name}: a post that is read again while a reaction is under way keeps it`, { skip }, async () => {

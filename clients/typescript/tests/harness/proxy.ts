@@ -13,6 +13,9 @@ function frameLength(data: Buffer): number | undefined {
   return data.length < head + size ? undefined : head + size;
 }
 
+/** Returns a part of a request whose ids of posts, if it has any, are of the same length, and malformed. */
+const garbled = (request: Buffer) => Buffer.from(request.toString("latin1").replace(/("postId":")./g, "$1!"), "latin1");
+
 /** Returns a frame that closes a WebSocket. */
 function closeFrame(code: number, reason: string): Buffer {
   const text = Buffer.from(reason);
@@ -39,6 +42,8 @@ export interface Proxy {
   isSilent: boolean;
   /** True if responses are withheld, until they are released. WebSockets go on. */
   isWithholding: boolean;
+  /** True if the ids of posts in requests are garbled, so that the server rejects them. */
+  isGarbling: boolean;
   /** Delivers the responses that are withheld. */
   release(): void;
   /** Cuts all connections. */
@@ -67,7 +72,7 @@ export async function startProxy(target: string): Promise<Proxy> {
       upstream.destroy();
     };
     for (const side of [client, upstream]) side.on("close", end).on("error", end);
-    client.pipe(upstream);
+    client.on("data", (chunk) => void upstream.write(proxy.isGarbling ? garbled(chunk) : chunk));
     client.on("data", (chunk) => void (chunk.subarray(0, 5).toString() === "POST " && (proxy.requests += 1)));
     let isUpgraded: boolean | undefined;
     let frames = 0;
@@ -116,6 +121,7 @@ export async function startProxy(target: string): Promise<Proxy> {
     isDown: false,
     isSilent: false,
     isWithholding: false,
+    isGarbling: false,
     release() {
       const due = withheld;
       withheld = [];
