@@ -136,7 +136,7 @@ pub fn elements(keys: &Keys, post: PostId, shard: Shard) -> Command<Vec<u64>> {
     tree::elements(&keys.likes(post).shard(shard.index()))
 }
 
-/// Looks at the form of shards of a post's likes. With `repair`, removes what is wrong.
+/// Looks at the form of shards of a post's likes. With `repair`, mends what is wrong.
 pub fn form_of_shards(keys: &Keys, post: PostId, shards: &[Shard], repair: bool) -> Command<Form> {
     let shards: Vec<_> = shards.iter().map(|shard| keys.likes(post).shard(shard.index())).collect();
     malformed::shards(&shards, repair)

@@ -3,11 +3,15 @@
 //! Not here: the selection of samples (`app::memory`), or the comparison with other layouts
 //! (`benches/memory.rs`).
 
+use redis::{FromRedisValue, Value};
+
 use crate::model::id::{PostId, UserId};
 use crate::store::command::{Builder, Command, command, several};
+use crate::store::error::Error;
 use crate::store::key::row::Row;
 use crate::store::key::{Key, Keys, Kind, List, OrderedSet, Sharded, SortedSet};
 use crate::store::region::USERS_PER_SHARD;
+use crate::store::tree::BRANCHES;
 
 /// Number of elements that Redis samples to estimate the size of a key without a compact encoding.
 const SAMPLES: usize = 50;
@@ -48,56 +52,58 @@ fn measure_ordered(set: &Key<OrderedSet>) -> Command<Option<KeyUsage>> {
     measure_set(set, &set.few(), Some(&[set.posts(), set.times()]))
 }
 
-/// What is measured of a compact set: the bytes of its sorted set, of its lists, of its number and of its root; the
-/// encodings of the sorted set and of the lists; the length of the sorted set; the number of members, and that of those
-/// in the root.
-type Parts = (Bytes, Bytes, Bytes, Bytes, Bytes, Option<String>, Option<String>, u64, Option<u64>, u64);
-type Bytes = Option<u64>;
+/// Number of shards of a tree that are measured: the root, and those below it.
+const MEASURED_SHARDS: u32 = 1 + BRANCHES;
 
-/// Measures a compact set, given the key of its sorted set, and those of its lists. In other shards, a member takes
-/// about as many bytes as in the root.
+/// Measures a compact set, given the key of its sorted set, and those of its lists. In the shards that are not
+/// measured, a member takes about as many bytes as in the others.
 fn measure_set<Set: Sharded>(
     set: &Key<Set>,
     order: &Key<SortedSet>,
     lists: Option<&[Key<List>; 2]>,
 ) -> Command<Option<KeyUsage>> {
-    let (count, root) = (set.count(), set.shard(0));
-    let usage = |key: Builder| key.arg("SAMPLES").arg(SAMPLES);
-    let bytes = || command("MEMORY").arg("USAGE");
-    let encoding = || command("OBJECT").arg("ENCODING");
-    let [posts, times, encoding_of_lists] = match lists {
-        Some([posts, times]) => [bytes().key(posts), bytes().key(times), encoding().key(posts)],
-        // A key that does not exist has no bytes.
-        None => [
-            bytes().key(&set.shard(u32::MAX)),
-            bytes().key(&set.shard(u32::MAX)),
-            encoding().key(&set.shard(u32::MAX)),
-        ],
-    };
-    let parts = several(&[
-        usage(bytes().key(order)),
-        usage(posts),
-        usage(times),
-        usage(bytes().key(&count)),
-        usage(bytes().key(&root)),
-        encoding().key(order),
-        encoding_of_lists,
-        command("ZCARD").key(order),
-        command("GET").key(&count),
-        command("SCARD").key(&root),
-    ]);
-    parts.map(|(order, posts, times, count, root, encoding, of_lists, few, members, in_root): Parts| {
-        let in_tree = members.map_or(0, |members| root.unwrap_or(0) * members / in_root.max(1));
-        let bytes = [order, posts, times, count].into_iter().flatten().sum::<u64>() + in_tree;
-        let items = members.unwrap_or(few);
-        Ok(encoding.or(of_lists).map(|encoding| KeyUsage { bytes, items, encoding }))
+    let shards: Vec<_> = (0..MEASURED_SHARDS).map(|index| set.shard(index)).collect();
+    let (mut others, mut encodings) = (vec![bytes(order), bytes(&set.count())], vec![encoding(order)]);
+    if let Some([posts, times]) = lists {
+        others.extend([bytes(posts), bytes(times)]);
+        encodings.push(encoding(posts));
+    }
+    encodings.push(encoding(&shards[0]));
+    let numbers = [others.len(), shards.len(), 2, shards.len()];
+    let sizes = [command("ZCARD").key(order), command("GET").key(&set.count())];
+    let parts = others.into_iter().chain(shards.iter().map(bytes)).chain(sizes);
+    let parts = parts.chain(shards.iter().map(|shard| command("SCARD").key(shard))).chain(encodings);
+    several(&parts.collect::<Vec<_>>()).map(move |parts: Vec<Value>| {
+        let mut parts = parts.into_iter();
+        let mut take = |count| parts.by_ref().take(count).map(number).collect::<Result<Vec<_>, _>>();
+        let [others, shards, sizes, in_shards] = numbers.map(&mut take);
+        let (others, shards, in_shards) = (sum(&others?), sum(&shards?), sum(&in_shards?).max(1));
+        let [few, members] = sizes?[..] else { return Err(Error::corrupt("the sizes of a set are two")) };
+        let in_tree = shards * members.unwrap_or(0).max(in_shards) / in_shards;
+        let encoding = parts.find_map(|part| Option::<String>::from_redis_value(part).ok().flatten());
+        let items = members.or(few).unwrap_or(0);
+        Ok(encoding.map(|encoding| KeyUsage { bytes: others + in_tree, items, encoding }))
     })
 }
 
+fn bytes<K>(key: &Key<K>) -> Builder {
+    command("MEMORY").arg("USAGE").key(key).arg("SAMPLES").arg(SAMPLES)
+}
+
+fn encoding<K>(key: &Key<K>) -> Builder {
+    command("OBJECT").arg("ENCODING").key(key)
+}
+
+fn number(part: Value) -> Result<Option<u64>, Error> {
+    Ok(FromRedisValue::from_redis_value(part)?)
+}
+
+fn sum(numbers: &[Option<u64>]) -> u64 {
+    numbers.iter().flatten().sum()
+}
+
 fn measure<K>(key: &Key<K>, count: &str, seals: u64) -> Command<Option<KeyUsage>> {
-    let bytes = command("MEMORY").arg("USAGE").key(key).arg("SAMPLES").arg(SAMPLES);
-    let encoding = command("OBJECT").arg("ENCODING").key(key);
-    let usage = several(&[bytes, encoding, command(count).key(key)]);
+    let usage = several(&[bytes(key), encoding(key), command(count).key(key)]);
     usage.map(move |(bytes, encoding, elements): (Option<u64>, Option<String>, u64)| {
         let items = elements.saturating_sub(seals);
         Ok(bytes.zip(encoding).map(|(bytes, encoding)| KeyUsage { bytes, items, encoding }))

@@ -37,6 +37,8 @@ const MILLIS: i64 = 1_000;
 
 /// The time of a member whose own is unknown.
 pub const EARLIEST: Timestamp = Timestamp::from_millis(0);
+/// The stored form of that time.
+const EARLIEST_SCORE: i64 = -EPOCH;
 
 /// The outcome of the addition of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,30 +197,33 @@ pub fn shard(set: &Key<OrderedSet>, shard: Shard) -> Command<Vec<u64>> {
     tree::elements(&set.shard(shard.index()))
 }
 
-/// Looks at the form of these shards. With `repair`, removes what is wrong.
+/// Looks at the order, the number of members and the root shard. With `repair`, mends what is wrong.
+pub fn form(set: &Key<OrderedSet>, repair: bool) -> Command<Form> {
+    malformed::ordered(set, EARLIEST_SCORE, repair)
+}
+
+/// Looks at the form of these shards. With `repair`, mends what is wrong.
 pub fn form_of_shards(set: &Key<OrderedSet>, shards: &[Shard], repair: bool) -> Command<Form> {
     let shards: Vec<_> = shards.iter().map(|shard| set.shard(shard.index())).collect();
     malformed::shards(&shards, repair)
 }
 
-/// Adds a post to the shards only, for a repair. Returns true if they did not contain it.
-pub fn add_to_shards(set: &Key<OrderedSet>, post: PostId) -> Command<bool> {
-    tree::add(|shard| set.shard(shard), post)
-}
-
-/// Replaces the order and the number of members, `None` for a set without a tree, unless they have changed since they
-/// were read. Returns true if they were replaced.
+/// Replaces the order and the number of members, `None` for a set without a tree, and adds the members that the tree is
+/// missing, unless order or number have changed since they were read. Returns true if it did.
 pub fn restore(
     set: &Key<OrderedSet>,
     read: &Stored,
     order: &[Position<PostId>],
+    missing: &[PostId],
     count: Option<u64>,
 ) -> Command<bool> {
     let Stored { few, posts, times, count: read_count } = read;
     let print = |count: Option<u64>| count.map_or_else(String::new, |count| count.to_string());
-    let restore = begin(set, call(&script::RESTORE_ORDERED)).arg(print(*read_count)).arg(print(count));
+    let restore = with_paths(set, begin(set, call(&script::RESTORE_ORDERED)), missing.iter());
+    let restore = restore.arg(print(*read_count)).arg(print(count));
     let restore = restore.arg(few.len()).arg(posts.len()).arg(times.len()).arg(order.len());
-    let restore = restore.args(few).args(posts).args(times);
+    let restore = restore.arg(missing.len()).arg(GENERATIONS).arg(ROOM);
+    let restore = restore.args(missing.iter().map(|post| post.get())).args(few).args(posts).args(times);
     let restore = restore.args(order.iter().map(|entry| entry.id.get()));
     restore.args(order.iter().map(|entry| seconds(entry.at))).reply()
 }

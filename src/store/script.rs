@@ -184,7 +184,7 @@ scripts! {
     LIST_REPOSTS = ids "list_reposts";
     LOG_ACTION = "log_action";
     MAKE_STAR = stars "make_star";
-    MALFORMED = "malformed";
+    MALFORMED = tree "malformed";
     MARK_DELIVERED = "mark_delivered";
     MERGE_TIMELINE = ids timeline reset merging "merge_timeline";
     MIRROR_BLOCK = compact follow "mirror_block";
@@ -230,7 +230,7 @@ scripts! {
     REQUESTS_TO_PUBLIC = "requests_to_public";
     RESERVE_NAME = "reserve_name";
     RESOLVE_REPORT = "resolve_report";
-    RESTORE_ORDERED = "restore_ordered";
+    RESTORE_ORDERED = tree "restore_ordered";
     RETURN_INVITE = "return_invite";
     REVOKE_INVITE = "revoke_invite";
     REVOKE_SESSION = signal "revoke_session";

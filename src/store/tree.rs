@@ -141,9 +141,14 @@ pub(super) fn elements(shard: &Key<Set>) -> Command<Vec<u64>> {
     command("SMEMBERS").key(shard).reply::<Vec<String>>().map(|elements| Ok(readable(&elements)))
 }
 
-/// Returns the elements of a shard that are members or the mark.
+/// Returns the elements of a shard that are members or the mark; and the mark, if the shard is only full with elements
+/// that are neither.
 pub(super) fn readable(elements: &[String]) -> Vec<u64> {
-    elements.iter().filter_map(|element| element.parse().ok()).collect()
+    let mut readable: Vec<u64> = elements.iter().filter_map(|element| element.parse().ok()).collect();
+    if elements.len() >= ROOM && !is_closed(&readable) {
+        readable.push(MARK);
+    }
+    readable
 }
 
 /// Returns true if members may be below the shard that has these elements.

@@ -172,6 +172,8 @@ impl App {
         Ok(Some(newest.len() as u64))
     }
 
+    /// Returns the number of users in the tree of a hot post's likes, or, without any, of the newest ones: a post with
+    /// few likes that has had many keeps a root without members. `None` if the likes are unreadable.
     async fn number_in_tree(&self, post: PostId) -> Result<Option<u64>, Error> {
         let (mut number, mut open) = (0, vec![Shard::ROOT]);
         while !open.is_empty() {
@@ -183,6 +185,10 @@ impl App {
             let (users, below) = self.likers_in(post, &shards).await?;
             number += users.len() as u64;
             open.extend(below);
+        }
+        if number == 0 {
+            let newest = like::numbered(self.keys(), post).send("check: newest likes", self.store()).await?;
+            number = newest.len() as u64;
         }
         Ok(Some(number))
     }

@@ -13,7 +13,7 @@ use crate::model::page::{InListOrder, Position};
 use crate::model::reaction::ReactionKind;
 use crate::store::compact::NEWEST;
 use crate::store::key::{Key, OrderedSet};
-use crate::store::malformed::{self, Form};
+use crate::store::malformed::Form;
 use crate::store::ordered::{self, ORDERED, Stored};
 use crate::store::tree::Shard;
 
@@ -139,7 +139,7 @@ impl App {
         sets: Vec<(UserId, Key<OrderedSet>)>,
         repair: bool,
     ) -> Result<(Vec<(UserId, Key<OrderedSet>, Form)>, HashMap<UserId, Stored>), Error> {
-        let forms = sets.iter().map(|(_, set)| malformed::ordered(set, repair));
+        let forms = sets.iter().map(|(_, set)| ordered::form(set, repair));
         let forms = self.send_all("check: forms of reactions", forms).await?;
         let with_any = sets.into_iter().zip(forms).map(|((user, set), form)| (user, set, form));
         let with_any: Vec<_> = with_any.filter(|(_, _, form)| form.wrong > 0 || form.has_others()).collect();
@@ -179,9 +179,7 @@ impl App {
             if !repair {
                 return Ok(Verdict::Wrong);
             }
-            let add = right.missing.iter().map(|post| ordered::add_to_shards(set, *post));
-            self.send_all("check: add reactions", add).await?;
-            let restore = ordered::restore(set, &found.stored, &right.order, right.count);
+            let restore = ordered::restore(set, &found.stored, &right.order, &right.missing, right.count);
             if restore.send("check: restore reactions", self.store()).await? {
                 return Ok(Verdict::Wrong);
             }

@@ -408,7 +408,7 @@ async fn a_check_finds_sets_that_do_not_agree_and_repairs_them_without_losing_a_
     let wrong = async |repair| world.app.check_users(1, repair).await.unwrap()[Finding::WrongReactions];
     assert_eq!(wrong(false).await, 0);
     let replace = "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], 'x', 'x')";
-    let faults: [(&[&str], usize); 14] = [
+    let faults: [(&[&str], usize); 16] = [
         (&["SET", "ff:{u1}:bookmarks:count", "7"], 200),
         (&["DEL", "ff:{u1}:bookmarks:count"], 200),
         (&["SADD", "ff:{u1}:bookmarks:0", "77"], 201),
@@ -419,6 +419,8 @@ async fn a_check_finds_sets_that_do_not_agree_and_repairs_them_without_losing_a_
         (&["DEL", "ff:{u1}:bookmarks:posts"], 201),
         (&["SADD", "ff:{u1}:bookmarks:0", "x"], 201),
         (&["SET", "ff:{u1}:bookmarks:count", "x"], 201),
+        (&["SET", "ff:{u1}:bookmarks:count", "0201"], 201),
+        (&["SET", "ff:{u1}:bookmarks:count", "99999999999999999999"], 201),
         (&["EVAL", replace, "1", "ff:{u1}:bookmarks:posts"], 201),
         (&["EVAL", replace, "1", "ff:{u1}:bookmarks:times"], 201),
         (&["EVAL", replace, "1", "ff:{u1}:bookmarks:count"], 201),
@@ -440,6 +442,10 @@ async fn a_check_finds_sets_that_do_not_agree_and_repairs_them_without_losing_a_
     assert_eq!((wrong(true).await, wrong(false).await, members()), (1, 0, 5));
     raw(&["RPUSH", "ff:{u1}:bookmarks:posts", "77"]);
     assert_eq!((wrong(true).await, wrong(false).await, members()), (1, 0, 5));
+    for score in ["1.5", "1e16", "-inf"] {
+        raw(&["ZADD", "ff:{u1}:bookmarks", score, "1002"]);
+        assert_eq!((wrong(true).await, wrong(false).await, members()), (1, 0, 5), "{score}");
+    }
     raw(&["EVAL", replace, "1", "ff:{u1}:bookmarks"]);
     assert_eq!((wrong(true).await, wrong(false).await, members()), (1, 0, 0));
 }

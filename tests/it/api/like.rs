@@ -13,7 +13,7 @@ use fanfold::model::id::{PostId, UserId};
 use fanfold::model::moderation::ActionNote;
 use fanfold::model::moderator::Moderator;
 use fanfold::store::batch::Batch;
-use fanfold::store::ordered;
+use fanfold::store::{like, ordered};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
@@ -561,4 +561,27 @@ async fn a_check_finds_wrong_likes_of_a_hot_post_and_repairs_them() {
     assert_eq!(find(true).await, torn);
     assert_eq!(find(false).await, [false; 3]);
     assert_eq!(post_of(&world, &ada, 1).await, json!(LIKERS - 2));
+}
+
+#[tokio::test]
+async fn a_post_that_has_had_many_likes_and_has_few_is_counted_right() {
+    let world = World::new().await;
+    let (ada, likers) = (world.register("ada").await, world.people(5).await);
+    let id = publish(&world, &ada, "x").await;
+    let (store, post) = (world.app.store(), PostId::new(1).unwrap());
+    for is_liked in [true, false] {
+        let mut batch = Batch::new("test");
+        for user in (1_000..1_600).filter_map(UserId::new) {
+            let _ = batch.push(like::mirror(store.keys(), post, user, is_liked));
+        }
+        batch.send(store).await.unwrap();
+    }
+    for liker in &likers {
+        change(&world, liker, LIKE, &id).await;
+    }
+    assert!(world.redis.raw::<bool>(&["EXISTS", "ff:{p1}:likes:0"]), "what is left of the tree");
+    for repair in [false, true, false] {
+        assert_eq!(check(&world.app, repair).await.faults(), 0);
+    }
+    assert_eq!(post_of(&world, &ada, 1).await, json!(likers.len()));
 }

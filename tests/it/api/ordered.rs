@@ -1,13 +1,16 @@
 //! Ordered compact sets: the same as a list in order of time, in little memory.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
+use fanfold::app::check::Finding;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, InListOrder, Page, Position, Window};
 use fanfold::store::Store;
 use fanfold::store::batch::Batch;
-use fanfold::store::key::{Key, OrderedSet};
+use fanfold::store::key::{KEYS, Key, OrderedSet};
+use fanfold::store::memory::usage_of_user;
 use fanfold::store::ordered::{self, Added, ORDERED, PROBE, stored_time};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -260,4 +263,95 @@ async fn elements_that_cannot_be_read_are_left_out() {
     let around = Position { at: at(100), id: post(1_001) };
     let read = page(store, Window { direction: Direction::Forward, size: 1, from: Some(around) }).await;
     assert_eq!(read.entries[..], [Position { at: at(100), id: post(1_000) }]);
+}
+
+/// Returns changes that add posts, and then remove others.
+fn changes(added: Range<u64>, removed: Range<u64>) -> Vec<Change> {
+    added.map(|number| (number, Some(0))).chain(removed.map(|number| (number, None))).collect()
+}
+
+/// Returns the posts in the tree of the set from this shard on, in ascending order.
+fn tree(world: &World, first: u32) -> Vec<u64> {
+    let name = |shard: u32| format!("ff:{{u7}}:bookmarks:{shard}");
+    let elements = |shard| world.redis.raw::<Vec<String>>(&["SMEMBERS", &name(shard)]);
+    let mut posts: Vec<u64> =
+        (first..=84).flat_map(elements).filter_map(|post: String| post.parse().ok()).collect();
+    posts.retain(|post| *post > 0);
+    posts.sort_unstable();
+    posts
+}
+
+#[tokio::test]
+async fn a_repair_of_a_shard_keeps_what_is_below_it_in_reach() {
+    const ALL: u64 = 5_600;
+    let replace = "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], 'x', 'x')";
+    let (root, number) = ("ff:{u7}:bookmarks:0", "ff:{u7}:bookmarks:count");
+    let faults = [&["EVAL", replace, "1", root][..], &["SADD", root, "x"], &["SET", number, "x"]];
+    let world = World::new().await;
+    world.people(7).await;
+    let store = world.app.store();
+    let find = async |repair| world.app.check_users(1, repair).await.unwrap()[Finding::WrongReactions];
+    for fault in faults {
+        for removed in [601..601, 601..ALL + 1] {
+            let names = ["", ":posts", ":times", ":count"].map(|part| format!("ff:{{u7}}:bookmarks{part}"));
+            let shards = (0..=20).map(|shard| format!("ff:{{u7}}:bookmarks:{shard}"));
+            for name in names.into_iter().chain(shards) {
+                world.redis.raw::<u64>(&["DEL", &name]);
+            }
+            // An element that is no id takes the place of one in a root that is full.
+            let is_element = fault[0] == "SADD";
+            change(store, &changes(1..200, 0..0)).await;
+            if is_element {
+                world.redis.raw::<redis::Value>(fault);
+            }
+            change(store, &changes(200..ALL + 1, removed.clone())).await;
+            if !is_element {
+                world.redis.raw::<redis::Value>(fault);
+            }
+            let below = tree(&world, 1);
+            assert_eq!((find(false).await, find(true).await, find(false).await), (1, 1, 0), "{fault:?}");
+            let mut members = tree(&world, 0);
+            assert_eq!(world.redis.raw::<usize>(&["GET", number]), members.len(), "{fault:?}");
+            let distinct = members.len();
+            members.dedup();
+            assert_eq!(members.len(), distinct, "none twice, {fault:?}");
+            assert!(below.iter().all(|post| members.binary_search(post).is_ok()), "{fault:?}, {removed:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_repair_adds_nothing_to_a_set_that_has_changed_since_it_was_read() {
+    let world = World::new().await;
+    let store = world.app.store();
+    let set = set(store);
+    change(store, &changes(1..200, 0..0)).await;
+    world.redis.raw::<u64>(&["SREM", "ff:{u7}:bookmarks:0", "150"]);
+    let read = ordered::stored(&set).send("test", store).await.unwrap();
+    let (order, missing) = (read.entries(), [post(150)]);
+    let restore = || ordered::restore(&set, &read, &order, &missing, read.count);
+    change(store, &changes(200..201, 0..0)).await;
+    assert!(!restore().send("test", store).await.unwrap());
+    assert_eq!(tree(&world, 0).len(), 199);
+    change(store, &changes(0..0, 200..201)).await;
+    assert!(restore().send("test", store).await.unwrap());
+    assert_eq!(tree(&world, 0).len(), 199);
+}
+
+#[tokio::test]
+async fn the_memory_of_a_set_is_measured_though_its_root_is_nearly_empty() {
+    let world = World::new().await;
+    let store = world.app.store();
+    change(store, &changes(1..5_601, 1..513)).await;
+    let row = KEYS.iter().find(|row| row.method == "bookmarks").unwrap();
+    let usage = usage_of_user(store.keys(), row, user());
+    let usage = usage.send("test", store).await.unwrap().unwrap();
+    let bytes = |name: String| world.redis.raw::<Option<u64>>(&["MEMORY", "USAGE", &name]).unwrap_or(0);
+    let parts = [":posts", ":times", ":count"].map(|part| format!("ff:{{u7}}:bookmarks{part}"));
+    let shards = (0..=84).map(|shard| format!("ff:{{u7}}:bookmarks:{shard}"));
+    let all: u64 = parts.into_iter().chain(shards).map(bytes).sum();
+    assert!(usage.bytes.abs_diff(all) < all / 10, "{} of {all} bytes", usage.bytes);
+    change(store, &changes(0..0, 601..5_601)).await;
+    let usage = usage_of_user(store.keys(), row, user());
+    assert_eq!(usage.send("test", store).await.unwrap().unwrap().items, 88);
 }
