@@ -228,8 +228,8 @@ impl App {
         self.publish_all(posts).await
     }
 
-    /// Writes likes, without taking tokens. Makes five round trips for any number of likes, plus one query for each
-    /// archived post; none for no likes. A few thousand likes per call is a good batch size.
+    /// Writes likes, without taking tokens. Makes five round trips for each hundred likes, plus one query for each
+    /// archived post; none for no likes.
     pub async fn import_likes(&self, likes: &[ImportReaction]) -> Result<(), Error> {
         if likes.is_empty() {
             return Ok(());

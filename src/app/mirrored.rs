@@ -55,8 +55,13 @@ pub(super) trait Mirrored: Sized {
     /// Reads the truths of these items. Makes one round trip.
     async fn read(app: &App, items: Vec<Self>) -> Result<Vec<Known<Self>>, Error>;
 
-    /// Writes the mirrors of these items, and returns what their slots say, in this order. Makes one round trip.
-    async fn mirror(app: &App, known: &[Known<Self>]) -> Result<Vec<Self::Seen>, Error>;
+    /// Writes the mirrors of these items, and returns what their slots say, in this order. Makes one round trip. Writes
+    /// that follow it check the deadline.
+    async fn mirror(
+        app: &App,
+        known: &[Known<Self>],
+        deadline: &Deadline<'_>,
+    ) -> Result<Vec<Self::Seen>, Error>;
 
     /// Changes the truths that must not stay as they are, because of what the mirrors' slots say. Returns the items
     /// that are known to have changed, whose mirrors must be written again; and all others, whose truths are read
@@ -96,7 +101,7 @@ impl App {
         let mut ended = 0;
         while !open.is_empty() {
             deadline.check()?;
-            let seen = M::mirror(self, &open).await?;
+            let seen = M::mirror(self, &open, deadline).await?;
             let written: Vec<_> = open.into_iter().zip(seen).collect();
             let count = written.len();
             let (mut changed, written) = M::correct(self, written, deadline).await?;

@@ -166,7 +166,7 @@ impl App {
             if likings.is_empty() {
                 break;
             }
-            self.end_likes(likings).await?;
+            self.end_likes(&likings).await?;
         }
         self.erase_tree(claim, user, Tree::Reactions(ReactionKind::Like)).await?;
         if self.transit().await?.moved == 0 {
@@ -178,7 +178,8 @@ impl App {
             let posts = self.archive().await?.likes_of(user, after, TOGETHER).await?;
             let Some(last) = posts.last() else { return Ok(()) };
             after = last.get();
-            self.end_likes(posts.into_iter().map(|post| Liking { user, post }).collect()).await?;
+            let likings: Vec<Liking> = posts.into_iter().map(|post| Liking { user, post }).collect();
+            self.end_likes(&likings).await?;
         }
     }
 

@@ -117,7 +117,7 @@ impl Mirrored for Edge {
         app.read_truths(edges).await
     }
 
-    async fn mirror(app: &App, edges: &[SeenEdge]) -> Result<Vec<Followee>, Error> {
+    async fn mirror(app: &App, edges: &[SeenEdge], _: &Deadline<'_>) -> Result<Vec<Followee>, Error> {
         let write = |&(Self { follower, followee }, state): &SeenEdge| {
             follow::mirror(app.keys(), follower, followee, state)
         };

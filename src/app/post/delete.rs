@@ -132,7 +132,7 @@ impl App {
             Referring::known((post.id, post.author), &post.references, post.visibility, None)
         };
         let referring: Vec<_> = posts.iter().filter_map(referring).collect();
-        Referring::mirror(self, &referring).await?;
+        Referring::mirror(self, &referring, &self.deadline()).await?;
         Ok(were_listed)
     }
 }

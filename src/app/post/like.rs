@@ -23,7 +23,8 @@ use crate::app::error::Error;
 use crate::app::mirrored::{Known, Mirrored, Written};
 use crate::app::post::own::missing;
 use crate::app::post::reaction::too_many;
-use crate::app::read::{Pending, Read, Requests};
+use crate::app::post::read::ArchiveLookup;
+use crate::app::read::{Load as _, Pending, Read, Requests, Shared};
 use crate::app::viewer::Viewer;
 use crate::archive::like::LikePage;
 use crate::model::clock::Timestamp;
@@ -34,7 +35,7 @@ use crate::store::Feature;
 use crate::store::intent::{Intent, Operation};
 use crate::store::like::{self, LikePart};
 use crate::store::ordered;
-use crate::store::post::Attached;
+use crate::store::post::{self, Attached, Record};
 use crate::store::tree::Shard;
 
 /// The progress of a walk of a user's likes, in no particular order. A like that is made or taken back meanwhile may be
@@ -61,6 +62,9 @@ impl LikeWalk {
 
 /// Number of likes of archived posts that are written concurrently.
 const ARCHIVED_AT_ONCE: usize = 8;
+/// Number of likes that are written together: so few that the transactions of the archive, of which each has one, end
+/// long before the deadline.
+const TOGETHER: usize = 100;
 
 /// A like of a post by a user, whether or not it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,7 +94,7 @@ impl Mirrored for Liking {
     }
 
     /// Makes an archive query as well for each archived post.
-    async fn mirror(app: &App, likings: &[Known<Self>]) -> Result<Vec<bool>, Error> {
+    async fn mirror(app: &App, likings: &[Known<Self>], deadline: &Deadline<'_>) -> Result<Vec<bool>, Error> {
         let write =
             |(Self { user, post }, is_liked): &Known<Self>| like::mirror(app.keys(), *post, *user, *is_liked);
         let outcomes = app.send_all("like: mirror", likings.iter().map(write)).await?;
@@ -98,7 +102,10 @@ impl Mirrored for Liking {
             Ok::<_, Error>(match outcome {
                 Attached::Done => true,
                 Attached::Deleted => false,
-                Attached::Missing => app.archive().await?.set_like(post, user, is_liked).await?.is_some(),
+                Attached::Missing => {
+                    deadline.check()?;
+                    app.archive().await?.set_like(post, user, is_liked).await?.is_some()
+                }
             })
         };
         let written: Vec<_> = likings.iter().copied().zip(outcomes).map(exists).collect();
@@ -111,7 +118,8 @@ impl Mirrored for Liking {
         written: Vec<Written<Self>>,
         deadline: &Deadline<'_>,
     ) -> Result<(Vec<Known<Self>>, Vec<Written<Self>>), Error> {
-        let (written, without_post): (Vec<_>, Vec<_>) = written.into_iter().partition(|(_, exists)| *exists);
+        let is_kept = |((_, is_liked), exists): &Written<Self>| *exists || !*is_liked;
+        let (written, without_post): (Vec<_>, Vec<_>) = written.into_iter().partition(is_kept);
         if !without_post.is_empty() {
             deadline.check()?;
             let take_back =
@@ -153,8 +161,15 @@ impl App {
     }
 
     /// Writes likes, each with its time, without taking tokens. A repeated like keeps its time. Makes five round
-    /// trips for any number of likes, plus one query for each archived post.
+    /// trips for each hundred likes, plus one query for each archived post.
     pub(in crate::app) async fn add_likes(&self, likes: &[(Liking, Timestamp)]) -> Result<(), Error> {
+        for likes in likes.chunks(TOGETHER) {
+            self.add_some_likes(likes).await?;
+        }
+        Ok(())
+    }
+
+    async fn add_some_likes(&self, likes: &[(Liking, Timestamp)]) -> Result<(), Error> {
         let deadline = self.deadline();
         let intents = self.intents(likes.iter().map(|(liking, _)| liking.operation()));
         let add = async || {
@@ -168,24 +183,45 @@ impl App {
 
     /// Makes the viewer no longer like a post, whether or not they may still see it. Idempotent. Makes five round
     /// trips, plus one query if the post is archived; plus two whenever another call changes the like concurrently.
+    /// Makes six, and a query, if the viewer does not like the post.
     pub async fn unlike(&self, viewer: &Viewer, post: PostId) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
-        self.end_likes(vec![Liking { user, post }]).await
+        let was_liked = self.end_some_likes(&[Liking { user, post }]).await?;
+        if was_liked == [false] {
+            self.conceal(post).await?;
+        }
+        Ok(())
     }
 
-    /// Takes these likes back, running each step for all of them together. Makes five round trips, plus one query for
-    /// each archived post; none if there are no likes.
-    pub(in crate::app) async fn end_likes(&self, likings: Vec<Liking>) -> Result<(), Error> {
-        if likings.is_empty() {
-            return Ok(());
+    /// Asks the archive for a post of which Redis has a record, so that the answer to a request that changes nothing
+    /// takes as many queries for a post that is hidden as for one that does not exist. Makes one round trip.
+    async fn conceal(&self, post: PostId) -> Result<(), Error> {
+        let record = post::read(self.keys(), post).send("post: exist", self.store()).await;
+        if !matches!(record, Ok(Record::Missing)) {
+            self.load(ArchiveLookup(Shared(Arc::new([post])))).await?;
         }
+        Ok(())
+    }
+
+    /// Takes these likes back, running each step for a hundred of them together. Makes five round trips for these, plus
+    /// one query for each archived post; none if there are no likes.
+    pub(in crate::app) async fn end_likes(&self, likings: &[Liking]) -> Result<(), Error> {
+        for likings in likings.chunks(TOGETHER) {
+            self.end_some_likes(likings).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes likes back. Returns for each of them true if there was one.
+    async fn end_some_likes(&self, likings: &[Liking]) -> Result<Vec<bool>, Error> {
         let deadline = self.deadline();
         let intents = self.intents(likings.iter().map(|liking| liking.operation()));
         let end = async || {
             let unlike = likings.iter().map(|liking| like::unlike(self.keys(), liking.user, liking.post));
-            self.send_all("like: truth", unlike).await?;
+            let were_liked = self.send_all("like: truth", unlike).await?;
             let ended = likings.iter().map(|liking| (*liking, false)).collect();
-            self.mirror_until_equal(ended, &deadline).await.map(drop)
+            self.mirror_until_equal(ended, &deadline).await?;
+            Ok(were_liked)
         };
         self.under_intents(&intents, &deadline, end).await
     }
@@ -219,11 +255,14 @@ impl App {
     }
 
     /// Makes the mirrors of these likes equal to their truths, each under an intent of this call. Makes five round
-    /// trips for any number of likes, plus two whenever another call changes one concurrently; none if there are no
+    /// trips for each hundred likes, plus two whenever another call changes one concurrently; none if there are no
     /// likes.
     pub(in crate::app) async fn make_likes_agree(&self, likings: Vec<Liking>) -> Result<(), Error> {
-        let intents = self.intents(likings.iter().map(|liking| liking.operation()));
-        self.repair_mirrors(likings, &intents, &self.deadline()).await
+        for likings in likings.chunks(TOGETHER) {
+            let intents = self.intents(likings.iter().map(|liking| liking.operation()));
+            self.repair_mirrors(likings.to_vec(), &intents, &self.deadline()).await?;
+        }
+        Ok(())
     }
 
     /// Makes the mirror of a like equal to its truth. The intent carries this process's token, as that of

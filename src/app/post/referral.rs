@@ -101,7 +101,7 @@ impl Mirrored for Referring {
     /// Writes the entries of these posts in the lists of others, or removes them if the posts are deleted. Makes no
     /// round trip if there are no entries. Makes an archive query as well for each entry in the list of an archived
     /// post.
-    async fn mirror(app: &App, posts: &[Known<Self>]) -> Result<Vec<bool>, Error> {
+    async fn mirror(app: &App, posts: &[Known<Self>], _: &Deadline<'_>) -> Result<Vec<bool>, Error> {
         let entries =
             posts.iter().flat_map(|(post, entry)| post.referrals.iter().map(|referral| (*referral, *entry)));
         let entries: Vec<(Referral, Option<EntryKind>)> = entries.collect();
@@ -204,7 +204,7 @@ impl App {
         let redo = async || {
             self.enter(Feature::EntryKinds).await?;
             let strays = Referring { post, author, referrals, is_public: true };
-            Referring::mirror(self, &[(strays, None)]).await?;
+            Referring::mirror(self, &[(strays, None)], &deadline).await?;
             let referring = self.referring((post, author)).await?;
             self.mirror_until_equal(referring.into_iter().collect(), &deadline).await.map(drop)
         };

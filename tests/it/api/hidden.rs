@@ -175,7 +175,7 @@ async fn what_is_hidden_is_answered_and_charged_as_what_does_not_exist() {
     ] {
         compare(&world, token, [&hidden, &nothing], false).await;
     }
-    for mutation in ["repost", "deletePost"] {
+    for mutation in ["repost", "deletePost", "like", "unlike", "bookmark", "removeBookmark"] {
         let [hidden, nothing] = [limited[0], none[0]].map(|id| change(mutation, id));
         compare(&world, Some(sam.token.as_str()), [&hidden, &nothing], false).await;
     }
