@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::app::error::Error;
@@ -188,6 +189,55 @@ async fn a_like_of_a_post_that_is_deleted_meanwhile_is_rejected_and_taken_back()
         slow.finish().await;
         assert!(rejected.load(Ordering::SeqCst));
         assert_eq!(stage.liked(B), BTreeSet::new());
+        stage.settle().await;
+        stage.check_store().await.unwrap();
+    }
+}
+
+/// Begins anew with two posts, the older of which may be archived. Returns the step that writes a like of it.
+async fn begin(stage: &Stage, is_archived: bool) -> &'static str {
+    stage.clear().await;
+    for call in [POST, POST] {
+        stage.call(call).await;
+    }
+    if !is_archived {
+        return "like: mirror";
+    }
+    stage.call(Call::Move).await;
+    "archive: like"
+}
+
+#[tokio::test]
+async fn an_interrupted_repairer_leaves_its_work_to_the_next() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
+    for is_archived in [false, true] {
+        let written = begin(&stage, is_archived).await;
+        let mut like = stage.begin(LIKE).await;
+        like.step_to(Moment::After, written).await;
+        stage.world.clock.advance(Duration::from_secs(6));
+        let mut repairer = Actor::begin(&stage.app, async |app: App| drop(app.repair().await)).await;
+        repairer.step_to(Moment::Before, "like: mirror").await;
+        // All others are done, and have dropped their intents, when it writes what it read long ago.
+        like.finish().await;
+        stage.call(UNLIKE).await;
+        repairer.step_to(Moment::After, written).await;
+        repairer.interrupt().await;
+        stage.settle().await;
+        stage.check_store().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn one_call_does_not_drop_the_intent_of_another() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "1").await;
+    for is_archived in [false, true] {
+        begin(&stage, is_archived).await;
+        let mut one = stage.begin(LIKE).await;
+        let mut other = stage.begin(UNLIKE).await;
+        one.step_to(Moment::Before, "drop intents").await;
+        other.step_to(Moment::After, "like: truth").await;
+        one.finish().await;
+        other.interrupt().await;
         stage.settle().await;
         stage.check_store().await.unwrap();
     }
