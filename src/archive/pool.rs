@@ -18,6 +18,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 use sqlx::{ConnectOptions, Connection, SqlSafeStr as _};
+use tokio::runtime::Handle;
 
 use crate::archive::error::Error;
 use crate::config::ArchiveConfig;
@@ -94,7 +95,8 @@ pub(super) struct Held<Sql: sqlx::Database>(Option<PoolConnection<Sql>>);
 
 impl<Sql: sqlx::Database> Held<Sql> {
     async fn of(pool: &sqlx::Pool<Sql>) -> Result<Self, Error> {
-        Ok(Self(Some(pool.acquire().await?)))
+        let may_connect = pool.num_idle() == 0 && pool.size() < pool.options().get_max_connections();
+        Ok(Self(Some(if may_connect { acquire_apart(pool).await? } else { pool.acquire().await? })))
     }
 
     pub(super) fn connection(&mut self) -> &mut Sql::Connection {
@@ -112,6 +114,16 @@ impl<Sql: sqlx::Database> Drop for Held<Sql> {
             drop(connection.detach());
         }
     }
+}
+
+/// Acquires a connection in a thread of its own, and connects there if none is free. PostgreSQL's driver yields 800 times
+/// while it hashes a password. Among the tasks of a busy server, each time takes a turn of all, and all together longer
+/// than [`CONNECT`].
+async fn acquire_apart<Sql: sqlx::Database>(pool: &sqlx::Pool<Sql>) -> Result<PoolConnection<Sql>, Error> {
+    let (runtime, acquiring) = (Handle::current(), pool.acquire());
+    let acquired = tokio::task::spawn_blocking(move || runtime.block_on(acquiring)).await;
+    // Panics only if the runtime ends.
+    Ok(acquired.map_err(|_| Error::Slow)??)
 }
 
 /// A connection to any of the three kinds of databases.

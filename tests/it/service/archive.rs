@@ -1,6 +1,8 @@
 //! The archive as a layer: it behaves the same over all three kinds of databases.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use fanfold::archive::error::Error;
 use fanfold::archive::post::{Counts, GreatestIds, Row};
@@ -12,6 +14,7 @@ use fanfold::model::edit::{EarlierVersion, Edit, Edited};
 use fanfold::model::id::PostId;
 use fanfold::model::page::Direction;
 use fanfold::model::post::{Content, Delivery, Post, Visibility};
+use tokio::task::JoinSet;
 
 use crate::harness::row::{post, post_id, user};
 use crate::harness::sql::{Database, Kind, Server, archive, execute, on_every_kind};
@@ -31,6 +34,7 @@ on_every_kind! {
     several_processes_may_open_a_new_archive_at_once;
     an_archive_has_one_name;
     a_cancelled_call_leaves_nothing_behind;
+    connections_are_opened_while_all_threads_are_busy;
 }
 
 async fn posts_are_read_as_they_were_written(kind: Kind) {
@@ -516,6 +520,34 @@ async fn a_silent_archive_is_waited_for_by_all_callers_at_the_same_time() {
         }
     };
     tokio::time::timeout(LIMIT, completed).await.expect("they do not queue");
+}
+
+/// Each turn of the runtime takes 10 ms or more, and PostgreSQL's driver yields some 800 times while it hashes a password.
+async fn connections_are_opened_while_all_threads_are_busy(kind: Kind) {
+    let archive = Database::new(kind).await.archive();
+    archive.identity("one").await.unwrap();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let mut busy = JoinSet::new();
+    for _ in 0..100 {
+        let is_over = Arc::clone(&is_over);
+        busy.spawn(async move {
+            while !is_over.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_micros(200) {}
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+    let read = |_| {
+        let archive = archive.clone();
+        tokio::spawn(async move { archive.read(&[post_id(1)]).await })
+    };
+    let reading: Vec<_> = (0..20).map(read).collect();
+    for read in reading {
+        assert_eq!(read.await.unwrap().unwrap(), []);
+    }
+    is_over.store(true, Ordering::Relaxed);
+    busy.join_all().await;
 }
 
 async fn a_cancelled_call_leaves_nothing_behind(kind: Kind) {
