@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
-/// Number of limited entries of lists of referrers that an operation reads before its pages read fewer.
-const MOST_LIMITED_ENTRIES: usize = 50_000;
+/// Number of possibly hidden entries of lists that an operation reads before its pages read fewer.
+const MOST_HIDDEN_ENTRIES: usize = 50_000;
 
 /// The resources that a budget counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,8 +109,8 @@ pub struct Budget {
     is_over: Notify,
     /// True once a statement of the operation has failed because the archive is unavailable.
     lacks_archive: AtomicBool,
-    /// Number of limited entries of lists of referrers that pages may still read in full.
-    limited_entries: AtomicUsize,
+    /// Number of possibly hidden entries of lists that pages may still read in full.
+    hidden_entries: AtomicUsize,
 }
 
 impl Budget {
@@ -118,8 +118,8 @@ impl Budget {
     #[must_use]
     pub fn new(limits: Amounts) -> Arc<Self> {
         let (used, exceeded, is_over, lacks_archive) = Default::default();
-        let limited_entries = AtomicUsize::new(MOST_LIMITED_ENTRIES);
-        Arc::new(Self { limits, used, exceeded, is_over, lacks_archive, limited_entries })
+        let hidden_entries = AtomicUsize::new(MOST_HIDDEN_ENTRIES);
+        Arc::new(Self { limits, used, exceeded, is_over, lacks_archive, hidden_entries })
     }
 
     /// Creates an unused budget with the same limits.
@@ -152,10 +152,10 @@ impl Budget {
         _ = self.used[resource as usize].fetch_update(Ordering::Relaxed, Ordering::Relaxed, refund);
     }
 
-    /// Takes up to `most` of the limited entries that the operation may still read, but at least `least`.
-    fn take_limited_entries(&self, most: usize, least: usize) -> usize {
+    /// Takes up to `most` of the possibly hidden entries that the operation may still read, but at least `least`.
+    fn take_hidden_entries(&self, most: usize, least: usize) -> usize {
         let take = |left: usize| Some(left.saturating_sub(most));
-        let left = self.limited_entries.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        let left = self.hidden_entries.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         left.unwrap_or(0).clamp(least.min(most), most)
     }
 
@@ -221,12 +221,12 @@ pub fn refund(resource: Resource, amount: u64) {
     current(|budget| budget.refund(resource, amount));
 }
 
-/// Returns the number of limited entries that the next page of a list may read: `most`, or `least` once the current
-/// operation has read many. They are not charged, because what an operation costs must not tell of entries that its
-/// viewer may not see, so this is their bound.
+/// Returns the number of possibly hidden entries that the next page of a list may read: `most`, or `least` once the
+/// current operation has read many. They are not charged, because what an operation costs must not tell of entries that
+/// its viewer may not see, so this is their bound.
 #[must_use]
-pub fn take_limited_entries(most: usize, least: usize) -> usize {
-    current(|budget| budget.take_limited_entries(most, least)).unwrap_or(most)
+pub fn take_hidden_entries(most: usize, least: usize) -> usize {
+    current(|budget| budget.take_hidden_entries(most, least)).unwrap_or(most)
 }
 
 /// Returns the amount of a resource that the current operation has left; `None` if the operation is not
@@ -293,12 +293,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pages_read_fewer_limited_entries_once_an_operation_has_read_many() {
+    async fn pages_read_fewer_hidden_entries_once_an_operation_has_read_many() {
         let budget = Budget::new(Amounts::default());
-        let taken = budget.limit(async { [(); 52].map(|()| take_limited_entries(1_000, 100)) }).await;
+        let taken = budget.limit(async { [(); 52].map(|()| take_hidden_entries(1_000, 100)) }).await;
         assert_eq!(taken[..50], [1_000; 50]);
         assert_eq!(taken[50..], [100; 2]);
-        assert_eq!(take_limited_entries(1_000, 100), 1_000, "nothing is limited here");
+        assert_eq!(take_hidden_entries(1_000, 100), 1_000, "nothing is limited here");
     }
 
     #[tokio::test]

@@ -116,9 +116,9 @@ impl<Sql: sqlx::Database> Drop for Held<Sql> {
     }
 }
 
-/// Acquires a connection in a thread of its own, and connects there if none is free. PostgreSQL's driver yields 800 times
-/// while it hashes a password. Among the tasks of a busy server, each time takes a turn of all, and all together longer
-/// than [`CONNECT`].
+/// Acquires a connection in a thread of its own, and connects there if none is free. PostgreSQL's driver yields 800
+/// times while it hashes a password. Among the tasks of a busy server, each time takes a turn of all, and all together
+/// longer than [`CONNECT`].
 async fn acquire_apart<Sql: sqlx::Database>(pool: &sqlx::Pool<Sql>) -> Result<PoolConnection<Sql>, Error> {
     let (runtime, acquiring) = (Handle::current(), pool.acquire());
     let acquired = tokio::task::spawn_blocking(move || runtime.block_on(acquiring)).await;

@@ -26,12 +26,6 @@ pub(crate) fn size_of_text(length: Option<usize>) -> u64 {
     (bytes + size_of::<Value>()) as u64
 }
 
-/// Returns the size of an array of these texts and nulls, as [`Replies::size`] counts it.
-pub(crate) fn size_of_texts(lengths: impl ExactSizeIterator<Item = Option<usize>>) -> u64 {
-    let head = digits(lengths.len()) + "*\r\n".len() + size_of::<Value>();
-    head as u64 + lengths.map(size_of_text).sum::<u64>()
-}
-
 /// Returns the number of digits of a number.
 fn digits(number: usize) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
@@ -359,6 +353,11 @@ impl Answer {
         self.is_list
     }
 
+    /// Returns the replies' part of [`Replies::size`].
+    pub(crate) fn size(&self) -> u64 {
+        self.replies().map(Reply::size).sum()
+    }
+
     /// Returns the answer as a tree of values: several replies form an array.
     pub(crate) fn value(&self) -> Result<Value, RedisError> {
         if self.is_list {
@@ -438,6 +437,15 @@ impl<'a> Reply<'a> {
     pub(crate) fn elements(self) -> Option<Elements<'a>> {
         let array = self.element.filter(|element| matches!(element.kind, b'*' | b'>') && !element.is_null)?;
         Some(Elements { bytes: &self.bytes[array.end..], left: array.children })
+    }
+
+    /// Returns the reply's part of [`Replies::size`].
+    fn size(self) -> u64 {
+        let (mut elements, mut position) = (0, 0);
+        while let Ok(Some(element)) = Element::at(self.bytes, position) {
+            (elements, position) = (elements + 1, element.end);
+        }
+        self.bytes.len() as u64 + elements * size_of::<Value>() as u64
     }
 
     /// Returns the reply as a tree of values.

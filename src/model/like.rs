@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use crate::model::id::UserId;
-use crate::model::page::{InListOrder, Stepwise};
+use crate::model::page::{Direction, InListOrder, Stepwise};
 
 /// Number of digits of a hash, in base 4.
 const DIGITS: u32 = 16;
@@ -45,6 +45,23 @@ impl Like {
         Self { number: number_of_place(place), member: UserId::LEAST }
     }
 
+    /// Returns a position at which a part can end in this direction, if it has `last`, and not `next`, which follows
+    /// it: the roundest number between theirs, which tells little of them.
+    #[must_use]
+    pub fn end_between(last: Self, next: Self, direction: Direction) -> Self {
+        let (earlier, later) = match direction {
+            Direction::Forward => (last, next),
+            Direction::Backward => (next, last),
+        };
+        if earlier.number > later.number {
+            return Self { number: roundest(later.number, earlier.number), member: UserId::MAX };
+        }
+        let member = roundest(earlier.member.get().cast_signed(), later.member.get().cast_signed());
+        // The position may be that of `last`, but not that of `next`.
+        let member = if direction == Direction::Forward { member - 1 } else { member };
+        Self { member: UserId::new(member.cast_unsigned()).unwrap_or(last.member), ..last }
+    }
+
     /// Returns the position after all likes at this place.
     #[must_use]
     pub fn after_place(place: u32) -> Self {
@@ -56,6 +73,12 @@ impl InListOrder for Like {
     fn in_list_order(&self, other: &Self) -> Ordering {
         other.number.cmp(&self.number).then(self.member.cmp(&other.member))
     }
+}
+
+/// Returns the number in this range, without its start, whose binary digits end with the most zeros.
+fn roundest(after: i64, upto: i64) -> i64 {
+    let differing = (after ^ upto).cast_unsigned().checked_ilog2().unwrap_or(0);
+    upto >> differing << differing
 }
 
 fn number_of_place(place: u32) -> i64 {
@@ -107,6 +130,27 @@ mod tests {
         assert!(list.is_sorted_by(|one, next| one.in_list_order(next).is_lt()));
         let places = list.map(|like| like.place().map(reversed));
         assert_eq!(places, [None, None, Some(0), Some(0), Some(0b_01_00), Some(1), Some(u32::MAX)]);
+    }
+
+    #[test]
+    fn a_part_ends_between_its_last_like_and_the_next() {
+        let like = |number, member| Like { number, member: user(member) };
+        let ends = |one: Like, other| {
+            let [forward, backward] = [
+                Like::end_between(one, other, Direction::Forward),
+                Like::end_between(other, one, Direction::Backward),
+            ];
+            assert!(one.in_list_order(&forward).is_le() && forward.in_list_order(&other).is_lt());
+            assert!(one.in_list_order(&backward).is_lt() && backward.in_list_order(&other).is_le());
+            forward.number
+        };
+        assert_eq!(ends(like(9, 1), like(3, 2)), 8);
+        assert_eq!(ends(like(4, 1), like(3, 2)), 4);
+        assert_eq!(ends(like(7, 1), like(-7, 2)), 0);
+        assert_eq!(ends(like(-5, 1), like(-12, 2)), -8);
+        assert_eq!(ends(like(-1_000_000, 1), like(-1_000_001, 2)), -1_000_000);
+        assert_eq!(ends(like(-3, 1), like(-3, 2)), -3);
+        assert_eq!(ends(like(-3, 5), like(-3, 90)), -3);
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl LikePart {
 }
 
 /// Reads a part of a hot post's likes. `None` if the post has no record. Takes `O(log n + page)` among the newest
-/// likes, and else as long as reading some of the shards of a tree.
+/// likes, and else as long as reading some of the shards of a tree. Costs as much whatever it finds.
 pub fn part(keys: &Keys, post: PostId, window: Window<Like>) -> Command<Option<LikePart>> {
     let set = keys.likes(post);
     let place = place_of(&window);
@@ -103,7 +103,7 @@ pub fn part(keys: &Keys, post: PostId, window: Window<Like>) -> Command<Option<L
         Shard::at_place(place.unwrap_or(0)).map(|shard| set.shard(shard.index())).collect();
     let read = call(&script::LIKES).key(&keys.post(post)).key(&set.newest()).key(&set.count());
     let read = path.iter().fold(read, Builder::key).arg(place.is_some()).arg(ROOM);
-    let read = read.reply::<Option<Stored>>().walking(place.map_or(0, |_| ROOM));
+    let read = read.reply::<Option<Stored>>().uncharged().walking(place.map_or(compact::NEWEST, |_| ROOM));
     let read = read.map(move |stored| Ok(stored.map(|stored| stored.part(&window))));
     let apart = move |keys: &Keys| {
         // The set before the record: when the record is dropped, the likes are already in the archive.

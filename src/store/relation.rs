@@ -4,9 +4,8 @@
 
 use redis::{FromRedisValue, ParsingError, Value};
 
-use crate::budget::{self, Resource};
 use crate::config::RelationStrategy;
-use crate::driver::reply::{Answer, Reply, size_of_texts};
+use crate::driver::reply::{Answer, Reply};
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::page::{Direction, Page, Position, Window};
@@ -191,8 +190,7 @@ pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Comman
         .map(|scores| Ok(scores.into_iter().map(|score| score.map(|Score(at)| at)).collect()))
 }
 
-/// Returns for each of `authors` true if `user` follows them. Costs as much for many as for one: see
-/// [`crate::store::referrer::page`].
+/// Returns for each of `authors` true if `user` follows them. Not charged.
 ///
 /// # Panics
 /// If `authors` is empty or has more than [`PROBE`] users.
@@ -200,12 +198,8 @@ pub fn follows_which(keys: &Keys, user: UserId, authors: &[UserId]) -> Command<V
     assert!((1..=PROBE).contains(&authors.len()), "a probe has 1 to {PROBE} members");
     let list = keys.list(user, Side::Following);
     let probe = command("ZMSCORE").key(&list).args(authors.iter().map(|id| id.get()));
-    probe.reply::<Vec<Option<String>>>().map(|scores| {
-        let size =
-            |scores: &[Option<String>]| size_of_texts(scores.iter().map(|score| Some(score.as_ref()?.len())));
-        budget::refund(Resource::ReplyBytes, size(&scores) - size(&scores[..1]));
-        Ok(scores.iter().map(Option::is_some).collect())
-    })
+    let probe = probe.reply::<Vec<Option<Score>>>().uncharged();
+    probe.map(|scores| Ok(scores.iter().map(Option::is_some).collect()))
 }
 
 /// Counts those of `users` who are in one of a user's lists, which is expected to contain few of them.

@@ -72,6 +72,13 @@ pub fn read_all(keys: &Keys, users: &[UserId], fields: UserFields) -> Command<Ve
     read_named(keys, users, fields, USERNAME)
 }
 
+/// Returns for each of these users true if their account is private; `None` for those who do not exist. Not charged.
+pub fn privacy(keys: &Keys, users: &[UserId]) -> Command<Vec<Option<bool>>> {
+    let read = read_all(keys, users, UserFields::PRIVATE).uncharged();
+    let is_private = |(_, user): ReadUser| user.ok().flatten()?.is_private;
+    read.map(move |users| Ok(users.into_iter().map(is_private).collect()))
+}
+
 /// Reads the requested fields of a user's record, as [`read`] does, if the account is inactive; otherwise `None`.
 pub fn read_inactive(keys: &Keys, user: UserId, fields: UserFields) -> Command<Option<User>> {
     let missing = || Error::corrupt("no reply for a user");

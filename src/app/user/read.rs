@@ -8,6 +8,7 @@ use crate::model::region::Residence;
 use crate::model::user::{User, UserFields, Username};
 use crate::store::name::Holder;
 use crate::store::unreadable::readable;
+use crate::store::user;
 
 /// The id of the user with this name; `None` if no user holds the name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -73,6 +74,20 @@ impl Read for UserRecords {
             };
             records.map(record).collect()
         })
+    }
+}
+
+/// For each of these users, true if their account is private; `None` for those who do not exist. Not charged: what an
+/// operation costs must not tell of users whom its viewer may not see.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::app) struct Privacy(pub(in crate::app) Shared<UserId>);
+
+impl Read for Privacy {
+    type Value = Arc<[Option<bool>]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let privacy = requests.push(user::privacy(requests.keys(), &self.0.0));
+        Pending::hot(move |responses| Ok(responses.replies.take(privacy)?.into()))
     }
 }
 

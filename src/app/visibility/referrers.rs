@@ -57,7 +57,7 @@ impl<L: Load> Visible<'_, L> {
         window: Window<PostId>,
         author: UserSelection,
     ) -> Result<VisibleReferrers, Error> {
-        let limited = self.signed_in().map_or(0, |_| budget::take_limited_entries(LIMITED, FEW_LIMITED));
+        let limited = self.signed_in().map_or(0, |_| budget::take_hidden_entries(LIMITED, FEW_LIMITED));
         let page = self.load.load(Referrers { target, kind, window, limited }).await?;
         let listed = self.stored(page.listed.entries.iter().copied(), author);
         let (listed, mut limited) = try_join(listed, self.seen_limited(&page)).await?;

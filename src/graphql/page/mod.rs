@@ -5,8 +5,8 @@
 //!
 //! # Why pages may end early
 //! Entries whose node the viewer may not see are left out. If others took their place without a bound, an account could
-//! make a list unreadable by filling it with such entries. So a page is refilled once or twice at most, and then ends:
-//! the cursor at its end is that of the last entry that was looked at.
+//! make a list unreadable by filling it with such entries. So a page is refilled a few times at most, and then ends:
+//! its cursor at that end is near the last entry that was looked at.
 
 pub(super) mod like;
 pub(super) mod post;
@@ -113,8 +113,8 @@ impl Part<PostId, VisiblePost> {
 impl Part<Like, VisibleUser> {
     /// Creates a part of the users who like a post.
     pub(super) fn of_likes(found: VisibleLikes) -> Self {
-        let VisibleLikes { users, outermost, has_previous, has_next } = found;
-        Self { found: users, outermost, has_previous, has_next, is_last: false }
+        let VisibleLikes { users, outermost, has_previous, has_next, is_exhausted } = found;
+        Self { found: users, outermost, has_previous, has_next, is_last: is_exhausted }
     }
 }
 

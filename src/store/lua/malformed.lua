@@ -3,7 +3,7 @@
 -- read: what is below a shard that was closed stays in reach, and a set with a tree keeps a number of members, though
 -- one that is to be corrected.
 -- KEYS[1…]  the keys
--- ARGV[1]   1 to remove what is wrong, else 0      ARGV[2]  the capacity of a shard, except those of the last level
+-- ARGV[1]   1 to mend what is wrong, else 0        ARGV[2]  the capacity of a shard, except those of the last level
 -- ARGV[3…]  the type of each key: `list`, `set`; `string`, the number of members, whose next key is the root shard; or
 --           `zset` and the score in place of one that cannot be read
 -- Returns   { the number of wrong keys and elements, { 1 if the key has others, else 0; … } }

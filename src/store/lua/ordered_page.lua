@@ -4,8 +4,9 @@
 -- ARGV[1]  'forward': the entries after the position; 'backward': those before it
 -- ARGV[2]  the maximum number of entries
 -- ARGV[3]  the position's time, or '' for the first or the last page     ARGV[4]  the position's post
--- Returns  { has_previous (0 or 1), has_next (0 or 1), { the posts }, { their times } } Cost     O(page), with a
--- position O(log n) lookups in lists of up to 5,000 elements; without a tree, O(n log n), for up to 128 members
+-- Returns  { has_previous (0 or 1), has_next (0 or 1), { the posts }, { their times } }
+-- Cost     O(page), with a position O(log n) lookups in lists of up to 5,000 elements; without a tree, O(n log n), for
+--          up to 128 members
 local set = ordered_set_of(KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 local size, time, post = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local length = set.order.length(set)

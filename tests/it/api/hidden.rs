@@ -1,13 +1,17 @@
 //! What a viewer may not see leaves no trace: a request for it has the answer, the round trips, the charge and the commands
 //! of a request where there is nothing. Limited entries of a list may take one command more.
 
+use fanfold::model::id::UserId;
+use fanfold::model::like::Like;
+use fanfold::store::like;
 use serde_json::{Value, json};
 
 use crate::harness::cost::counted;
 use crate::harness::id::global;
-use crate::harness::post::{delete, try_publish};
+use crate::harness::issuer::base64;
+use crate::harness::post::{delete, publish, try_publish};
 use crate::harness::sql::{Database, Kind};
-use crate::harness::world::{Person, World};
+use crate::harness::world::{Person, World, archive_all};
 
 /// A number that no user and no post has.
 const NO_ONE: u64 = 4_000_000;
@@ -178,5 +182,126 @@ async fn what_is_hidden_is_answered_and_charged_as_what_does_not_exist() {
     for mutation in ["repost", "deletePost", "like", "unlike", "bookmark", "removeBookmark"] {
         let [hidden, nothing] = [limited[0], none[0]].map(|id| change(mutation, id));
         compare(&world, Some(sam.token.as_str()), [&hidden, &nothing], false).await;
+    }
+}
+
+/// A cursor of the list of a post's likes, as anyone can make it up.
+fn cursor_at(post: u64, Like { number, member }: Like) -> String {
+    let position = [post.to_be_bytes(), number.to_be_bytes(), member.get().to_be_bytes()];
+    base64([&[1, 20][..], &position.concat()].concat())
+}
+
+/// Positions around that of a like.
+fn around(like: Like) -> [Like; 4] {
+    let [before, after] =
+        [-1, 1].map(|step| UserId::new(like.member.get().checked_add_signed(step).unwrap()).unwrap());
+    [
+        Like { member: before, ..like },
+        like,
+        Like { member: after, ..like },
+        Like { member: UserId::MAX, ..like },
+    ]
+}
+
+async fn make_private(world: &World, person: &Person) {
+    let private = "mutation { updateProfile(input: { isPrivate: true }) { userErrors { code } } }";
+    world.data(Some(&person.token), private, Value::Null).await;
+}
+
+/// Two users whom a viewer may not see like a post, one among the newest and one among all others, where a cursor at
+/// their place could ask for them.
+#[tokio::test]
+async fn a_hidden_like_leaves_no_trace_even_to_those_who_make_cursors_up() {
+    let database = Database::new(Kind::Sqlite).await;
+    let options = ["--graphql-rate-limit", "1000000", "--post-hot-limit", "1"];
+    let world = World::with_archive(&database, &options).await;
+    let [ada, sam] = [world.register("ada").await, world.register("sam").await];
+    let likers = world.people(135).await;
+    let id = publish(&world, &ada, "x").await;
+    // The user 3 is the first of the likers.
+    let hidden = [(1, UserId::new(4).unwrap()), (130, UserId::new(133).unwrap())];
+    for (index, _) in hidden {
+        make_private(&world, &likers[index]).await;
+    }
+    for liker in &likers {
+        world.change(liker, "like(input: { postId: $id })", &id).await;
+    }
+    for is_archived in [false, true] {
+        let positions = hidden.into_iter().flat_map(|(index, member)| {
+            let is_newest = index > 128;
+            let numbered = Like { number: index as i64 + 1, member };
+            around(if is_newest { numbered } else { like::unnumbered(member) })
+        });
+        let mut queries = Vec::new();
+        for position in positions {
+            let cursor = cursor_at(1, position);
+            for window in ["first: 2, after", "last: 2, before"] {
+                queries.push(format!(
+                    "{{ post(id: \"{id}\") {{ likedBy({window}: \"{cursor}\") {{ edges {{ cursor node {{ username }} }}
+                        pageInfo {{ hasNextPage hasPreviousPage startCursor endCursor }} }} }} }}"
+                ));
+            }
+        }
+        for viewer in [Some(&sam), None] {
+            let token = viewer.map(|viewer| viewer.token.as_str());
+            let mut taken = Vec::new();
+            for mutation in ["like(input: { postId: $id })", "unlike(input: { postId: $id })"] {
+                for (index, _) in hidden {
+                    world.change(&likers[index], mutation, &id).await;
+                }
+                let mut measured = Vec::new();
+                for query in &queries {
+                    measured.push(measure(&world, token, query).await.0);
+                }
+                taken.push(measured);
+            }
+            let without = taken.pop().unwrap();
+            for ((query, with), without) in queries.iter().zip(taken.pop().unwrap()).zip(without) {
+                assert_eq!(with, without, "{query}, archived: {is_archived}");
+                let nodes = with.answer["data"]["post"]["likedBy"]["edges"].as_array().unwrap();
+                assert!(!nodes.is_empty(), "{query}: {}", with.answer);
+            }
+        }
+        publish(&world, &ada, "newer").await;
+        archive_all(&world.app).await;
+    }
+}
+
+/// More users than a page looks at are hidden.
+#[tokio::test]
+async fn no_cursor_is_the_position_of_a_hidden_like() {
+    let world = World::new().await;
+    let [ada, sam] = [world.register("ada").await, world.register("sam").await];
+    let likers = world.people(125).await;
+    let id = publish(&world, &ada, "x").await;
+    for (index, liker) in likers.iter().enumerate() {
+        if (1..124).contains(&index) {
+            make_private(&world, liker).await;
+        }
+        world.change(liker, "like(input: { postId: $id })", &id).await;
+    }
+    for (window, place) in [("first: 2, after", "endCursor"), ("last: 2, before", "startCursor")] {
+        let (mut found, mut pages, mut from) = (Vec::new(), 0, Value::Null);
+        loop {
+            let query = format!(
+                "query ($id: ID!, $from: String) {{ post(id: $id) {{ likedBy({window}: $from) {{
+                    nodes {{ username }} pageInfo {{ hasNextPage hasPreviousPage {place} }} }} }} }}"
+            );
+            let data = world.data(Some(&sam.token), &query, json!({ "id": id, "from": from })).await;
+            let page = &data["post"]["likedBy"];
+            found.extend(page["nodes"].as_array().unwrap().iter().map(|node| node["username"].clone()));
+            from = page["pageInfo"][place].clone();
+            pages += 1;
+            for number in 2..125 {
+                let hidden = Like { number, member: UserId::new(number.unsigned_abs() + 2).unwrap() };
+                assert_ne!(from, cursor_at(1, hidden), "the like {number} is hidden");
+            }
+            let more = if place == "endCursor" { "hasNextPage" } else { "hasPreviousPage" };
+            if page["pageInfo"][more] == false {
+                break;
+            }
+        }
+        found.sort_by_key(Value::to_string);
+        assert_eq!((json!(found), pages), (json!(["ann0", "ann124"]), 2), "{window}");
     }
 }

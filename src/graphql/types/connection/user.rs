@@ -213,8 +213,8 @@ pub(in crate::graphql) type LikeConnection = Connection<At<cursor::Likes>, User>
 type LikeEdge = Edge<At<cursor::Likes>, User>;
 
 impl LikeConnection {
-    /// Loads a page of the users who like a post, of this author. Makes two round trips: for the likes, and for the
-    /// users; and two more for each refill.
+    /// Loads a page of the users who like a post, of this author. Makes three round trips: for the likes, for what
+    /// decides who is listed, and for the users; and three more for each refill.
     pub(in crate::graphql) async fn load(
         scope: &Arc<Scope>,
         list: ListOf<cursor::Likes>,
